@@ -123,18 +123,18 @@ static json_t *section_json(const struct section *section)
 static int examine_store(const struct check_options *options, struct store_probe *probe,
 			 struct check_list *check_list, struct err *err)
 {
-	const struct store_command *store_command = &options->store_command;
+	const struct store_command *command = &options->store_command;
 
 	*probe = (struct store_probe){0};
 	/* The rest is worth knowing all the same: an init needs no store. */
-	if (!store_command->store) {
+	if (!command->store) {
 		check_no_store(check_list);
 		return 0;
 	}
-	if (storage_probe(store_command->store, options->measure, probe, NULL, err) < 0)
+	if (storage_probe(command->store, options->measure, probe, NULL, err) < 0)
 		return -1;
-	check_store(probe, store_command->store, options->size, check_list);
-	if (network_fs_is_own_disk(store_command->store))
+	check_store(probe, command->store, options->size, check_list);
+	if (network_fs_is_own_disk(command->store))
 		check_add(check_list, "place", CHECK_WARN,
 			  "name one that outlives the machine with --store or REPRIEVE_STORE",
 			  "this store is on this machine's own disk, and may go with the "

@@ -39,20 +39,19 @@ const struct verb verb_list = {
 };
 // clang-format on
 
-static int list_jobs(const struct store_command *store_command)
+static int list_jobs(const struct store_command *command)
 {
 	struct storage_job_names jobs;
 	struct err err;
 
-	if (storage_list_jobs(store_command->store, &jobs, NULL, &err) < 0)
-		return store_command_fail(store_command, &err);
-	if (store_command->json) {
+	if (storage_list_jobs(command->store, &jobs, NULL, &err) < 0)
+		return store_command_fail(command, &err);
+	if (command->json) {
 		json_t *names = json_array();
 
 		for (size_t i = 0; i < jobs.count; i++)
 			json_array_append_new(names, json_string(jobs.names[i]));
-		json_print(json_pack("{s:s, s:o}", "store", store_command->store, "jobs", names),
-			   true);
+		json_print(json_pack("{s:s, s:o}", "store", command->store, "jobs", names), true);
 	} else {
 		for (size_t i = 0; i < jobs.count; i++)
 			terminal_line_print("%s", jobs.names[i]);
@@ -164,15 +163,15 @@ static void print_total(uint64_t bytes, double price)
 	printf("\n");
 }
 
-static void print_json(const struct store_command *store_command, const struct snapshot_list *list,
+static void print_json(const struct store_command *command, const struct snapshot_list *list,
 		       uint64_t bytes, double price)
 {
 	json_t *rows = json_array();
 
 	for (size_t i = 0; i < list->count; i++)
 		json_array_append_new(rows, snapshot_json(&list->items[i]));
-	json_print(json_pack("{s:s, s:s, s:I, s:f, s:f, s:o}", "store", store_command->store, "job",
-			     store_command->job, "bytes_stored", (json_int_t)bytes, "price", price,
+	json_print(json_pack("{s:s, s:s, s:I, s:f, s:f, s:o}", "store", command->store, "job",
+			     command->job, "bytes_stored", (json_int_t)bytes, "price", price,
 			     "cost", storage_price_per_month(bytes, price), "snapshots", rows),
 		   true);
 }
@@ -184,7 +183,7 @@ int cmd_list(int argc, char **argv)
 		.price = -1,
 	};
 	auto_(snapshot_list_release) struct snapshot_list list = {0};
-	const struct store_command *store_command = &options.store_command;
+	const struct store_command *command = &options.store_command;
 	double price;
 	uint64_t bytes;
 	struct err err;
@@ -192,19 +191,19 @@ int cmd_list(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
-	if (!store_command->storage)
-		return list_jobs(store_command);
-	if (storage_list_snapshots(store_command->storage, &list, NULL, &err) < 0 ||
-	    storage_size(store_command->storage, &bytes, NULL, &err) < 0)
-		return store_command_fail(store_command, &err);
-	code = list.count == 0 ? store_command_check_job(store_command) : -1;
+	if (!command->storage)
+		return list_jobs(command);
+	if (storage_list_snapshots(command->storage, &list, NULL, &err) < 0 ||
+	    storage_size(command->storage, &bytes, NULL, &err) < 0)
+		return store_command_fail(command, &err);
+	code = list.count == 0 ? store_command_check_job(command) : -1;
 	if (code >= 0)
 		return code;
-	price = options.price < 0 ? storage_price_of(store_command->store) : options.price;
-	if (store_command->json) {
-		print_json(store_command, &list, bytes, price);
+	price = options.price < 0 ? storage_price_of(command->store) : options.price;
+	if (command->json) {
+		print_json(command, &list, bytes, price);
 	} else if (list.count == 0) {
-		printf("job %s has no snapshots in %s\n", store_command->job, store_command->store);
+		printf("job %s has no snapshots in %s\n", command->job, command->store);
 	} else {
 		print_table(&list);
 		print_total(bytes, price);

@@ -103,7 +103,7 @@ static int restore_to_staging(struct restore_options *options, struct restore_re
 	return status;
 }
 
-static void print_restored(const struct store_command *store_command, struct snapshot_id id,
+static void print_restored(const struct store_command *command, struct snapshot_id id,
 			   const char *directory, const struct restore_result *result,
 			   int64_t milliseconds)
 {
@@ -112,7 +112,7 @@ static void print_restored(const struct store_command *store_command, struct sna
 
 	snapshot_id_format(id, text);
 	text_to_utf8(printable);
-	if (store_command->json) {
+	if (command->json) {
 		json_print(json_pack("{s:s, s:s, s:o, s:i, s:I, s:I, s:f}", "id", text, "directory",
 				     printable, "step", json_integer_or_null(result->step), "files",
 				     (int)result->files, "bytes", (json_int_t)result->bytes,
@@ -128,12 +128,12 @@ static void print_restored(const struct store_command *store_command, struct sna
 }
 
 /* -1 to go on. */
-static int check_target(const struct store_command *store_command, const char *directory)
+static int check_target(const struct store_command *command, const char *directory)
 {
 	const char *state = file_directory_state(directory);
 	struct err err;
 
-	if (directory_check_store(directory, store_command->store, &err) < 0)
+	if (directory_check_store(directory, command->store, &err) < 0)
 		log_error("restore: %s: choose another directory", err.text);
 	else if (!file_exists(directory) ||
 		 (file_is_directory(directory) && file_directory_is_empty(directory)))
@@ -177,7 +177,7 @@ static int restore_into(struct restore_options *options, struct snapshot_id id,
 	const char *slash = strrchr(directory, '/');
 	auto_free char *above =
 		text_copy_n(directory, slash > directory ? (size_t)(slash - directory) : 1);
-	struct store_command *store_command = &options->store_command;
+	struct store_command *command = &options->store_command;
 	struct restore_request request = {.id = id};
 	struct restore_result result = {0};
 	struct err err;
@@ -188,12 +188,11 @@ static int restore_into(struct restore_options *options, struct snapshot_id id,
 	if (parent < 0 && err.kind == ERR_NOT_FOUND)
 		parent = held_directory_make(above, 0777, &err);
 	if (parent < 0)
-		return store_command_fail_snapshot(store_command, request.id, &err);
+		return store_command_fail_snapshot(command, request.id, &err);
 	while (restore_beside(options, parent, name, directory, &request, &result, &err) < 0)
-		if (!store_command_find_again(store_command, store_command->words[0], &request.id,
-					      &err))
-			return store_command_fail_snapshot(store_command, request.id, &err);
-	print_restored(store_command, request.id, directory, &result, clock_monotonic_ms() - began);
+		if (!store_command_find_again(command, command->words[0], &request.id, &err))
+			return store_command_fail_snapshot(command, request.id, &err);
+	print_restored(command, request.id, directory, &result, clock_monotonic_ms() - began);
 	return 0;
 }
 
@@ -201,20 +200,20 @@ int cmd_restore(int argc, char **argv)
 {
 	auto_(store_command_end) struct restore_options options = {.member = -1};
 	auto_free char *directory = NULL;
-	struct store_command *store_command = &options.store_command;
+	struct store_command *command = &options.store_command;
 	struct snapshot_id id;
 	struct err err;
 	int code = store_command_begin(&verb_restore, argc, argv, &options);
 
 	if (code < 0)
-		code = store_command_find_snapshot(store_command, store_command->words[0], &id);
+		code = store_command_find_snapshot(command, command->words[0], &id);
 	if (code < 0) {
-		directory = held_directory_resolve(store_command->words[1], &err);
-		code = directory ? check_target(store_command, directory)
-				 : store_command_fail(store_command, &err);
+		directory = held_directory_resolve(command->words[1], &err);
+		code = directory ? check_target(command, directory)
+				 : store_command_fail(command, &err);
 	}
 	if (code < 0 && options.member >= 0)
-		storage_gang_look_at(store_command->storage, (uint32_t)options.member);
+		storage_gang_look_at(command->storage, (uint32_t)options.member);
 	if (directory && code < 0)
 		code = restore_into(&options, id, directory);
 	file_patterns_release(&options.wanted);

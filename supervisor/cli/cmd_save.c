@@ -60,13 +60,13 @@ const struct verb verb_save = {
 };
 // clang-format on
 
-static void print_saved(const struct store_command *store_command, struct snapshot_id id,
+static void print_saved(const struct store_command *command, struct snapshot_id id,
 			const struct save_result *result, int64_t milliseconds)
 {
 	char text[SNAPSHOT_ID_TEXT], size[24], sent[24], time[32];
 
 	snapshot_id_format(id, text);
-	if (store_command->json) {
+	if (command->json) {
 		json_print(json_pack("{s:s, s:i, s:I, s:I, s:f}", "id", text, "files",
 				     (int)result->files, "bytes", (json_int_t)result->bytes,
 				     "bytes_sent", (json_int_t)result->bytes_sent, "seconds",
@@ -125,7 +125,7 @@ static bool holds_checkpoint(const char *directory)
 }
 
 /* Of the newest attempt, which has left no end record: "attempt 3 on host-7, since ...". */
-static void refuse_running(const struct store_command *store_command,
+static void refuse_running(const struct store_command *command,
 			   const struct attempt_summary *newest, bool here)
 {
 	const char *host = json_text_or(newest->about, "host", "another machine");
@@ -135,11 +135,11 @@ static void refuse_running(const struct store_command *store_command,
 		log_error("job %s is running here (pid %d), and saving would take its place: "
 			  "`reprieve checkpoint --pid %d` asks it for a checkpoint; --take-over "
 			  "saves all the same",
-			  store_command->job, pid, pid);
+			  command->job, pid, pid);
 	else
 		log_error("job %s may be running: attempt %u, begun %s on %s, has left no end "
 			  "record, and saving would take its place. If it is dead, use --take-over",
-			  store_command->job, newest->number,
+			  command->job, newest->number,
 			  newest->created[0] ? newest->created : "at an unknown time", host);
 }
 
@@ -163,23 +163,23 @@ static bool is_same_directory(const char *a, const char *b)
 }
 
 /* The directory is the job's own: who saves it is its supervisor. */
-static int save_through_supervisor(const struct store_command *store_command, const char *session)
+static int save_through_supervisor(const struct store_command *command, const char *session)
 {
 	const struct checkpoint_client client = {
 		.session = session,
 		.timeout_ms = CHECKPOINT_TIMEOUT_MS,
-		.json = store_command->json,
+		.json = command->json,
 	};
 
 	log_note("job %s is running here: its supervisor is asked for a checkpoint (--take-over "
 		 "saves the directory as it is)",
-		 store_command->job);
+		 command->job);
 	return checkpoint_client_run(&client);
 }
 
 /* A claim takes the place of the newest attempt: what that one commits from then on is late.
  * Returns -1 to go on, else the exit code. */
-static int yield_to_running(struct store_command *store_command, const struct save_options *options)
+static int yield_to_running(struct store_command *command, const struct save_options *options)
 {
 	auto_(attempt_history_release) struct attempt_history history = {0};
 	auto_(session_list_release) struct session_list sessions = {0};
@@ -187,25 +187,25 @@ static int yield_to_running(struct store_command *store_command, const struct sa
 	const struct attempt_summary *newest;
 	struct err err;
 
-	if (storage_history(store_command->storage, 1, &history, NULL, &err) < 0)
-		return store_command_fail(store_command, &err);
+	if (storage_history(command->storage, 1, &history, NULL, &err) < 0)
+		return store_command_fail(command, &err);
 	newest = history.count > 0 ? &history.items[0] : NULL;
 	/* One that was made by hand has no supervisor. */
 	if (!newest || newest->ended || !json_object_get(newest->about, "supervisor_pid") ||
 	    is_dead_here(newest))
 		return -1;
-	session_find(&sessions, false, store_command->job);
+	session_find(&sessions, false, command->job);
 	for (size_t i = 0; i < sessions.count; i++)
 		if (sessions.items[i].pid == json_number_or(newest->about, "supervisor_pid", 0))
 			session = sessions.items[i].directory;
 	if (session && !options->tag &&
 	    is_same_directory(json_text_or(newest->about, "directory", ""), options->directory))
-		return save_through_supervisor(store_command, session);
-	refuse_running(store_command, newest, session != NULL);
+		return save_through_supervisor(command, session);
+	refuse_running(command, newest, session != NULL);
 	return EXIT_CONFIGURATION;
 }
 
-static int save(struct store_command *store_command, const struct save_options *options)
+static int save(struct store_command *command, const struct save_options *options)
 {
 	struct claim claim = {.policy = RESTORE_LATEST};
 	struct attempt attempt = {0};
@@ -216,34 +216,34 @@ static int save(struct store_command *store_command, const struct save_options *
 	int status;
 
 	/* First: nothing would come of it. */
-	if (directory_check_store(options->directory, store_command->store, &err) < 0) {
+	if (directory_check_store(options->directory, command->store, &err) < 0) {
 		log_error("%s: name another directory, or another store", err.text);
 		return EXIT_CONFIGURATION;
 	}
 	if (storage_check_directory(options->directory, NULL, &err) < 0)
-		return store_command_fail(store_command, &err);
-	status = options->take_over ? -1 : yield_to_running(store_command, options);
+		return store_command_fail(command, &err);
+	status = options->take_over ? -1 : yield_to_running(command, options);
 	if (status >= 0)
 		return status;
-	if (storage_claim(store_command->storage, &claim, &attempt, NULL, &err) < 0)
-		return store_command_fail(store_command, &err);
+	if (storage_claim(command->storage, &claim, &attempt, NULL, &err) < 0)
+		return store_command_fail(command, &err);
 	request.id = (struct snapshot_id){attempt.number, 1};
 	request.parent = attempt.start;
 	if (snapshot_id_is_none(attempt.start) || holds_checkpoint(options->directory))
-		status = save_snapshot(store_command->storage, options, &request, &result, &err);
+		status = save_snapshot(command->storage, options, &request, &result, &err);
 	else
 		status = err_set(&err, ERR_UNFIT,
 				 "%s holds logs and texts, and no checkpoint: a snapshot of it "
 				 "would be what job %s continues from. Name the directory with its "
 				 "checkpoints",
-				 options->directory, store_command->job);
-	storage_end_attempt(store_command->storage, attempt.number,
-			    status == 0 ? "saved" : "failed", NULL, NULL, NULL);
+				 options->directory, command->job);
+	storage_end_attempt(command->storage, attempt.number, status == 0 ? "saved" : "failed",
+			    NULL, NULL, NULL);
 	attempt_release(&attempt);
 	if (status < 0)
-		return store_command_fail(store_command, &err);
+		return store_command_fail(command, &err);
 	skipped_files_report(&result, options->directory);
-	print_saved(store_command, request.id, &result, clock_monotonic_ms() - began);
+	print_saved(command, request.id, &result, clock_monotonic_ms() - began);
 	return 0;
 }
 

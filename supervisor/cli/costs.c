@@ -18,8 +18,7 @@ struct event_times {
 	int64_t lost_ms, kept_ms; /* as counted at the end; not times, and -1 where nobody did */
 };
 
-static void read_event(struct attempt_costs *attempt_costs, struct event_times *event_times,
-		       json_t *line)
+static void read_event(struct attempt_costs *costs, struct event_times *times, json_t *line)
 {
 	const char *event = json_text_or(line, "event", "");
 	int64_t at_ms = json_number_or(line, "monotonic_ms", -1);
@@ -28,32 +27,30 @@ static void read_event(struct attempt_costs *attempt_costs, struct event_times *
 
 	if (at_ms < 0 || at_ms > INT64_MAX / 2)
 		return;
-	event_times->last_ms = at_ms;
+	times->last_ms = at_ms;
 	if (text_equal(event, "launched")) {
-		event_times->launched_ms = at_ms;
-		if (!datetime_parse(json_text_or(line, "time", ""), &event_times->launched_wall_ms))
-			event_times->launched_wall_ms = -1;
+		times->launched_ms = at_ms;
+		if (!datetime_parse(json_text_or(line, "time", ""), &times->launched_wall_ms))
+			times->launched_wall_ms = -1;
 	} else if (text_equal(event, "child_exited"))
-		event_times->exited_ms = at_ms;
+		times->exited_ms = at_ms;
 	else if (text_equal(event, "durable"))
-		event_times->written_ms = at_ms - (age_ms > 0 ? age_ms : took_ms);
+		times->written_ms = at_ms - (age_ms > 0 ? age_ms : took_ms);
 	else if (text_equal(event, "restored"))
-		attempt_costs->restore_ms = took_ms;
+		costs->restore_ms = took_ms;
 	if (text_equal(event, "ended")) {
-		event_times->lost_ms = json_seconds_or(line, "lost", -1);
-		event_times->kept_ms = json_seconds_or(line, "kept", -1);
+		times->lost_ms = json_seconds_or(line, "lost", -1);
+		times->kept_ms = json_seconds_or(line, "kept", -1);
 	}
 	if (!text_equal(event, "notice") || !text_equal(json_text_or(line, "kind", ""), "stop"))
 		return;
-	text_set(attempt_costs->source, sizeof(attempt_costs->source),
-		 json_text_or(line, "source", ""));
-	attempt_costs->notice_seconds =
-		json_is_number(json_object_get(line, "seconds_left"))
-			? json_number_value(json_object_get(line, "seconds_left"))
-			: -1;
+	text_set(costs->source, sizeof(costs->source), json_text_or(line, "source", ""));
+	costs->notice_seconds = json_is_number(json_object_get(line, "seconds_left"))
+					? json_number_value(json_object_get(line, "seconds_left"))
+					: -1;
 }
 
-static void read_events(struct attempt_costs *attempt_costs, struct event_times *event_times,
+static void read_events(struct attempt_costs *costs, struct event_times *times,
 			const struct bytes *ledger)
 {
 	const char *at = (const char *)ledger->data, *end = at + ledger->size;
@@ -64,7 +61,7 @@ static void read_events(struct attempt_costs *attempt_costs, struct event_times 
 		auto_json json_t *line = json_loadb(at, length, 0, NULL);
 
 		if (line)
-			read_event(attempt_costs, event_times, line);
+			read_event(costs, times, line);
 		at += length + 1;
 	}
 }
@@ -76,57 +73,55 @@ static bool was_interrupted(const struct attempt_summary *past, bool newest)
 	return text_equal(past->outcome, "preempted") || text_equal(past->outcome, "not_durable");
 }
 
-static bool has_lost(const struct attempt_costs *attempt_costs, const struct attempt_summary *past)
+static bool has_lost(const struct attempt_costs *costs, const struct attempt_summary *past)
 {
-	return attempt_costs->interrupted || attempt_costs->superseded_by > 0 ||
+	return costs->interrupted || costs->superseded_by > 0 ||
 	       (past->ended &&
 		(text_equal(past->outcome, "failed") || text_equal(past->outcome, "stopped")));
 }
 
-static void compute_times(struct attempt_costs *attempt_costs,
-			  const struct event_times *event_times)
+static void compute_times(struct attempt_costs *costs, const struct event_times *times)
 {
 	struct attempt_work work = {
-		.launched_ms = event_times->launched_ms,
-		.exited_ms =
-			event_times->exited_ms >= 0 ? event_times->exited_ms : event_times->last_ms,
-		.written_ms = event_times->written_ms,
+		.launched_ms = times->launched_ms,
+		.exited_ms = times->exited_ms >= 0 ? times->exited_ms : times->last_ms,
+		.written_ms = times->written_ms,
 		.lost_steps = -1,
 	};
-	bool counted = event_times->lost_ms >= 0 && event_times->kept_ms >= 0;
-	int64_t lost_ms = counted ? event_times->lost_ms : recovery_point_lost_ms(&work);
-	int64_t kept_ms = counted ? event_times->kept_ms : recovery_point_kept_ms(&work);
+	bool counted = times->lost_ms >= 0 && times->kept_ms >= 0;
+	int64_t lost_ms = counted ? times->lost_ms : recovery_point_lost_ms(&work);
+	int64_t kept_ms = counted ? times->kept_ms : recovery_point_kept_ms(&work);
 
-	if (event_times->launched_ms < 0)
+	if (times->launched_ms < 0)
 		return;
-	if (attempt_costs->ran_ms < 0)
-		attempt_costs->ran_ms = work.exited_ms - work.launched_ms;
+	if (costs->ran_ms < 0)
+		costs->ran_ms = work.exited_ms - work.launched_ms;
 	/* Where it may still run, nothing is lost yet. */
-	if (attempt_costs->loses || !attempt_costs->at_least)
-		attempt_costs->lost_ms = attempt_costs->loses ? lost_ms : 0;
-	attempt_costs->kept_ms = attempt_costs->loses ? kept_ms : attempt_costs->ran_ms;
-	if (!attempt_costs->loses && counted)
-		attempt_costs->unsaved_ms = lost_ms;
+	if (costs->loses || !costs->at_least)
+		costs->lost_ms = costs->loses ? lost_ms : 0;
+	costs->kept_ms = costs->loses ? kept_ms : costs->ran_ms;
+	if (!costs->loses && counted)
+		costs->unsaved_ms = lost_ms;
 }
 
 /* Its newest snapshot was made while it ran. */
-static void count_saved(struct attempt_costs *attempt_costs, const struct event_times *event_times,
+static void count_saved(struct attempt_costs *costs, const struct event_times *times,
 			const char *saved)
 {
-	int64_t saved_ms, from_ms = event_times->launched_wall_ms;
-	int64_t last_ms = event_times->last_ms - event_times->launched_ms;
+	int64_t saved_ms, from_ms = times->launched_wall_ms;
+	int64_t last_ms = times->last_ms - times->launched_ms;
 	int64_t ran_ms;
 
 	if (!datetime_parse(saved, &saved_ms) ||
-	    (from_ms < 0 && !datetime_parse(attempt_costs->started, &from_ms)))
+	    (from_ms < 0 && !datetime_parse(costs->started, &from_ms)))
 		return;
 	ran_ms = saved_ms - from_ms;
-	if (ran_ms <= 0 || ran_ms <= attempt_costs->ran_ms)
+	if (ran_ms <= 0 || ran_ms <= costs->ran_ms)
 		return;
-	attempt_costs->ran_ms = attempt_costs->kept_ms = ran_ms;
+	costs->ran_ms = costs->kept_ms = ran_ms;
 	/* What came behind it, nobody saw. */
-	if (attempt_costs->loses && event_times->launched_ms >= 0 && last_ms <= ran_ms)
-		attempt_costs->lost_ms = 0;
+	if (costs->loses && times->launched_ms >= 0 && last_ms <= ran_ms)
+		costs->lost_ms = 0;
 }
 
 static const char *attempt_outcome(const struct attempt_summary *past, bool newest)
@@ -151,12 +146,12 @@ static uint32_t successor_of(const struct attempt_summary *past)
 	return number > past->number && number <= UINT32_MAX ? (uint32_t)number : 0;
 }
 
-void attempt_costs_read(struct attempt_costs *attempt_costs, const struct attempt_summary *past,
+void attempt_costs_read(struct attempt_costs *costs, const struct attempt_summary *past,
 			const char *saved, bool newest, const struct bytes *ledger)
 {
-	struct event_times event_times = {-1, -1, -1, -1, -1, -1, -1};
+	struct event_times times = {-1, -1, -1, -1, -1, -1, -1};
 
-	*attempt_costs = (struct attempt_costs){
+	*costs = (struct attempt_costs){
 		.number = past->number,
 		.snapshots = past->snapshots,
 		.machines = machine_count(past),
@@ -167,24 +162,22 @@ void attempt_costs_read(struct attempt_costs *attempt_costs, const struct attemp
 		.kept_ms = -1,
 		.interrupted = was_interrupted(past, newest),
 	};
-	text_set(attempt_costs->started, sizeof(attempt_costs->started), past->created);
-	text_set(attempt_costs->host, sizeof(attempt_costs->host),
-		 json_text_or(past->about, "host", ""));
-	attempt_costs->superseded_by = successor_of(past);
-	if (attempt_costs->superseded_by > 0)
-		snprintf(attempt_costs->outcome, sizeof(attempt_costs->outcome), "superseded by %u",
-			 attempt_costs->superseded_by);
+	text_set(costs->started, sizeof(costs->started), past->created);
+	text_set(costs->host, sizeof(costs->host), json_text_or(past->about, "host", ""));
+	costs->superseded_by = successor_of(past);
+	if (costs->superseded_by > 0)
+		snprintf(costs->outcome, sizeof(costs->outcome), "superseded by %u",
+			 costs->superseded_by);
 	else
-		text_set(attempt_costs->outcome, sizeof(attempt_costs->outcome),
-			 attempt_outcome(past, newest));
-	attempt_costs->finished = past->ended && text_equal(past->outcome, "finished") &&
-				  attempt_costs->superseded_by == 0;
-	attempt_costs->loses = has_lost(attempt_costs, past);
-	read_events(attempt_costs, &event_times, ledger);
-	attempt_costs->at_least = !past->ended;
-	compute_times(attempt_costs, &event_times);
-	if (attempt_costs->at_least)
-		count_saved(attempt_costs, &event_times, saved);
+		text_set(costs->outcome, sizeof(costs->outcome), attempt_outcome(past, newest));
+	costs->finished =
+		past->ended && text_equal(past->outcome, "finished") && costs->superseded_by == 0;
+	costs->loses = has_lost(costs, past);
+	read_events(costs, &times, ledger);
+	costs->at_least = !past->ended;
+	compute_times(costs, &times);
+	if (costs->at_least)
+		count_saved(costs, &times, saved);
 }
 
 static int64_t known_or_zero(int64_t ms)
