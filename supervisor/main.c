@@ -104,6 +104,7 @@ static int dispatch_command(int argc, char **argv)
 {
 	const char *word = argc > 1 ? argv[1] : "--help";
 	bool help = text_equal(word, "help");
+	const struct command *command;
 
 	if (is_help(word) ||
 	    (help && (argc == 2 || is_help(argv[2]) || text_equal(argv[2], "help")))) {
@@ -117,10 +118,9 @@ static int dispatch_command(int argc, char **argv)
 		version_print();
 		return check_output_written(true, 0);
 	}
-	for (size_t i = 0; i < command_count; i++)
-		if (text_equal(commands[i].verb->name, word))
-			return help ? run_help(&commands[i])
-				    : run_command(&commands[i], argc - 1, argv + 1);
+	command = command_find(word);
+	if (command)
+		return help ? run_help(command) : run_command(command, argc - 1, argv + 1);
 	return command_refuse_unknown(word, argc > 2 && !help ? argv + 2 : NULL);
 }
 

@@ -40,9 +40,8 @@ supervisor/process/.*                                 | .*                      
 supervisor/doctor/.*                                  | file_read                | looks at this machine
 supervisor/drill/.*                                   | .*                       | a sandbox of its own
 supervisor/(launch/child_environment|job/job_start|job/job_end)\.c | stat|file_(is_directory|exists|directory_is_empty) | chooses words and TMPDIR
-supervisor/options/run_option_table\.c                | file_exists              | a fixed path of SageMaker
+supervisor/options/run_options\.c                     | file_exists              | a fixed path of SageMaker
 supervisor/cli/cmd_(drill|export|import|restore|save)\.c | .*                    | files and scratch directories that the user names by hand
-supervisor/cli/manual_snapshot\.c                     | stat                     | is that the directory of a running job?
 supervisor/main\.c                                    | open                     | /dev/null
 supervisor/base/status_line\.c                        | open                     | /proc/self/fd/2
 '

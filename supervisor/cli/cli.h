@@ -10,13 +10,8 @@
  *
  *	verbs.h              declares cmd_<verb>() and each verb's table of options
  *	store_command.h      what the verbs have in common that look into a store
- *	checkpoint_client.h  `checkpoint`: asks a running job, and waits
- *	manual_snapshot.h    `save`: a snapshot by hand
- *	attempt_costs.h      what attempts ran, lost and cost, for `report`
- *	storage_price.h      what a store costs a month
- *	path_filter.h        which paths of a snapshot are meant
- *	profile_print.h      what is known of a framework, for `explain`
- *	embedded_clients.h   reprieve.h and reprieve.py, inside the program
+ *	costs.h              what attempts ran, lost and cost; what a store costs a month
+ *	embedded_files.h     files inside the program: reprieve.py, the completions
  */
 #ifndef CLI_H
 #define CLI_H
@@ -37,12 +32,13 @@ struct command {
 /* In the order of `reprieve --help`; the first is `run`. */
 extern const struct command commands[];
 extern const size_t command_count;
+const struct command *command_find(const char *name); /* NULL: there is none */
 
 /* `word` stands where a verb should, `behind` it what follows (NULL: nothing). Says which verb is
  * meant, or how an option or a program is written. Returns EXIT_USAGE. */
 int command_refuse_unknown(const char *word, char **behind);
 
-/* Warns of variables REPRIEVE_* that nobody reads (environment_names.h). 0, or the exit code to
+/* Warns of variables REPRIEVE_* that nobody reads. 0, or the exit code to
  * leave with: such a variable is refused with `strict`, and with REPRIEVE_STRICT. */
 int command_check_environment(bool strict);
 

@@ -1,10 +1,11 @@
 /* reprieve checkpoint: asks a running supervisor for a checkpoint, and
  * waits until it is durable. */
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/terminal_line.h"
 #include "base/text.h"
-#include "checkpoint_client.h"
 #include "control/control.h"
 #include "options/options.h"
 #include "scheduler/scheduler.h"
@@ -13,8 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define STATUS_TIMEOUT_MS 5000
 
 struct checkpoint_options {
 	const char *job;
@@ -70,70 +69,148 @@ const struct verb verb_checkpoint = {
 };
 // clang-format on
 
-/* Which of the live sessions is meant. */
-struct session_search {
-	const struct checkpoint_options *options;
-	bool by_job;     /* `pid` is the job's own: its supervisor is asked */
-	char *directory; /* of the last one that fits */
-	struct bytes names;
-	size_t count;
-};
-
-static bool matches_pid(const struct session_search *session_search,
-			const struct session_info *info)
-{
-	auto_json json_t *answer = NULL;
-
-	if (!session_search->by_job)
-		return session_search->options->pid == info->pid;
-	return control_client_query(info->directory, "status", STATUS_TIMEOUT_MS, &answer, NULL) ==
-		       0 &&
-	       json_number_or(answer, "pid", 0) == session_search->options->pid;
-}
-
-static bool consider_session(void *arg, const struct session_info *info)
-{
-	struct session_search *session_search = arg;
-	const struct checkpoint_options *options = session_search->options;
-
-	if (options->job && !text_equal(options->job, info->job))
-		return true;
-	if (options->pid && !matches_pid(session_search, info))
-		return true;
-	session_search->count++;
-	free(session_search->directory);
-	session_search->directory = text_copy(info->directory);
-	bytes_format(&session_search->names, NULL, "%s%s (pid %d)",
-		     session_search->count > 1 ? ", " : "", info->job, (int)info->pid);
-	return true;
-}
-
-/* The directory of the one; NULL with a sentence and an exit code in `*code`. The caller frees. */
+/* The directory of the live session that is meant; NULL with a sentence and an exit code in
+ * `*code`. The caller frees. */
 static char *find_session(const struct checkpoint_options *options, int *code, struct err *err)
 {
-	struct session_search session_search = {.options = options};
-	char *found = NULL;
+	auto_(session_list_release) struct session_list sessions = {0};
+	auto_free char *found = NULL, *names = text_copy("");
+	size_t count = 0;
 
-	session_each(consider_session, &session_search);
-	if (session_search.count == 0 && options->pid) {
-		session_search.by_job = true;
-		session_each(consider_session, &session_search);
+	session_find(&sessions, false, options->job);
+	for (size_t i = 0; i < sessions.count; i++) {
+		const struct session_info *info = &sessions.items[i];
+		char *more;
+
+		if (options->pid && options->pid != info->pid && options->pid != info->job_pid)
+			continue;
+		more = text_format("%s%s%s (pid %d)", names, count++ ? ", " : "", info->job,
+				   (int)info->pid);
+		free(names);
+		names = more;
+		free(found);
+		found = text_copy(info->directory);
 	}
-	if (session_search.count == 1) {
-		found = steal(&session_search.directory);
-	} else if (session_search.count > 1) {
-		*code = EXIT_USAGE;
+	if (count == 1)
+		return steal(&found);
+	*code = count > 1 ? EXIT_USAGE : EXIT_UNAVAILABLE;
+	if (count > 1)
 		err_set(err, ERR_INVALID,
-			"several jobs are running: %.*s; choose with --job or --pid",
-			(int)session_search.names.size, (char *)session_search.names.data);
-	} else {
-		*code = EXIT_UNAVAILABLE;
+			"several jobs are running: %s; choose with --job or --pid", names);
+	else
 		err_set(err, ERR_NOT_FOUND, "no %s running under this user here",
 			options->job || options->pid ? "such job is" : "`reprieve run` is");
+	return NULL;
+}
+
+/* --- the request --- */
+
+struct request_result {
+	const struct checkpoint_client *client;
+	bool settled, failed;
+	bool asked, saved; /* what is still under way when the time is over */
+};
+
+static void print_durable(json_t *reply)
+{
+	json_t *seconds = json_object_get(reply, "seconds");
+	char text[24];
+
+	terminal_print("saved: %s, %s", json_text_or(reply, "id", "?"),
+		       text_bytes((uint64_t)json_number_or(reply, "bytes", 0), text, sizeof(text)));
+	if (json_number_or(reply, "step", -1) >= 0)
+		printf(", step %lld", (long long)json_number_or(reply, "step", -1));
+	printf(", durable");
+	if (json_is_number(seconds))
+		printf(" in %s",
+		       text_duration(json_seconds_or(reply, "seconds", 0), text, sizeof(text)));
+	putchar('\n');
+}
+
+static void print_requested(json_t *reply)
+{
+	size_t i;
+	json_t *pid;
+
+	printf("asked");
+	json_array_foreach(json_object_get(reply, "pids"), i, pid)
+		printf("%s %lld",
+		       i                                                     ? ","
+		       : json_array_size(json_object_get(reply, "pids")) > 1 ? " pids"
+									     : " pid",
+		       (long long)json_integer_value(pid));
+	putchar('\n');
+}
+
+static void print_reply(void *arg, json_t *reply)
+{
+	struct request_result *request_result = arg;
+	const struct checkpoint_client *client = request_result->client;
+	const char *event = json_text_or(reply, "event", "");
+
+	if (client->json)
+		json_print(json_incref(reply), false);
+	if (text_equal(event, "failed")) {
+		request_result->settled = request_result->failed = true;
+		if (!client->json)
+			log_error("no checkpoint: %s",
+				  json_text_or(reply, "error", "no reason given"));
+	} else if (text_equal(event, "durable")) {
+		request_result->settled = true;
+		if (!client->json)
+			print_durable(reply);
+	} else if (text_equal(event, "asked")) {
+		request_result->settled = client->no_wait;
+		request_result->asked |= json_array_size(json_object_get(reply, "pids")) > 0;
+		if (!client->json && !json_true_or(reply, "again", false))
+			print_requested(reply);
+	} else if (text_equal(event, "saved")) {
+		request_result->saved = true;
+	} else if (text_equal(event, "rank_progress") && !client->json) {
+		terminal_line_print("%s", json_text_or(reply, "text", ""));
 	}
-	free(session_search.directory);
-	bytes_release(&session_search.names);
-	return found;
+	fflush(stdout);
+}
+
+/* The request stands: what it waits for now. */
+static int set_timeout_error(const struct request_result *result, struct err *err)
+{
+	char time[32];
+
+	return err_set(err, ERR_CANCELLED, "not durable after %s (--timeout); %s",
+		       text_duration(result->client->timeout_ms, time, sizeof(time)),
+		       result->saved   ? "the job has saved, and the upload goes on"
+		       : result->asked ? "the job was asked and has not finished saving: it goes on"
+				       : "the job is asked when the save under way has ended");
+}
+
+static int request_checkpoint(const struct checkpoint_client *client, struct err *err)
+{
+	auto_free char *path = text_format("%s/%s", client->session, SESSION_CONTROL);
+	auto_json json_t *request =
+		json_pack("{s:s, s:b}", "do", "checkpoint", "wait", !client->no_wait);
+	struct request_result request_result = {.client = client};
+	int result = control_socket_call(path, request, print_reply, &request_result,
+					 clock_monotonic_ms() + client->timeout_ms, err);
+
+	if (result < 0 && err->kind == ERR_CANCELLED)
+		return set_timeout_error(&request_result, err);
+	if (result < 0)
+		return -1;
+	if (!request_result.settled)
+		return err_set(err, ERR_FAILED, "the supervisor went away before it was done");
+	return request_result.failed ? 1 : 0;
+}
+
+int checkpoint_client_run(const struct checkpoint_client *client)
+{
+	struct err err;
+	int code = request_checkpoint(client, &err);
+
+	if (code >= 0)
+		return code;
+	log_error("checkpoint: %s", err.text);
+	return err.kind == ERR_NOT_FOUND ? EXIT_UNAVAILABLE : EXIT_FAILURE;
 }
 
 int cmd_checkpoint(int argc, char **argv)

@@ -1,5 +1,5 @@
 /*
- * reprieve completion: the completions of the shells. What is printed asks the program itself:
+ * reprieve completion: the completions of the shells (completions/). They ask the program itself:
  * `reprieve completion words WORD...` prints what the last of the words may become, from the tables
  * of all verbs, as lines of "word", "word<tab>description", ":files", ":directories" or ":command".
  */
@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli.h"
+#include "embedded_files.h"
 #include "scheduler/scheduler.h"
 #include "verbs.h"
 
@@ -77,14 +78,6 @@ static void print_verbs(void)
 	puts("help\tsay more of a verb\n--help\tprint the help\n--version\tprint the version");
 }
 
-static const struct verb *find_verb(const char *name)
-{
-	for (size_t i = 0; i < command_count; i++)
-		if (text_equal(commands[i].verb->name, name))
-			return commands[i].verb;
-	return NULL;
-}
-
 static bool row_is_called(const struct option_row *row, const char *word)
 {
 	return word[0] == '-' &&
@@ -139,7 +132,9 @@ static void print_completions(char **words, size_t count)
 
 	for (size_t i = 0; i + 1 < count; i++) {
 		if (!verb && (i == 0 || drilled)) {
-			verb = find_verb(words[i]);
+			const struct command *command = command_find(words[i]);
+
+			verb = command ? command->verb : NULL;
 			drilled = false;
 		} else if (verb && text_equal(words[i], "--")) {
 			drilled = text_equal(verb->name, "drill");
@@ -162,82 +157,6 @@ static void print_completions(char **words, size_t count)
 		print_verbs();
 }
 
-/* --- the shells --- */
-
-static const struct shell {
-	const char *name, *script;
-} shells[] = {
-	{"bash",
-	 "# bash completion for reprieve, made by `reprieve completion bash`\n"
-	 "_reprieve() {\n"
-	 "\tlocal current=${COMP_WORDS[COMP_CWORD]} word words=() kind=''\n"
-	 "\tif [[ $current == = ]]; then current=''; fi\n"
-	 "\twhile IFS=$'\\t' read -r word _; do\n"
-	 "\t\tcase $word in\n"
-	 "\t\t:command) kind=-c ;;\n"
-	 "\t\t:files) kind=-f ;;\n"
-	 "\t\t:directories) kind=-d ;;\n"
-	 "\t\t-*) if [[ $current == -* ]]; then words+=(\"$word\"); fi ;;\n"
-	 "\t\t*) words+=(\"$word\") ;;\n"
-	 "\t\tesac\n"
-	 "\tdone < <(\"${COMP_WORDS[0]/#~/$HOME}\" completion words "
-	 "\"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null)\n"
-	 "\tif [[ $kind ]]; then compopt -o filenames 2>/dev/null; fi\n"
-	 "\tmapfile -t COMPREPLY < <(compgen $kind -W \"${words[*]}\" -- \"$current\")\n"
-	 "}\n"
-	 "complete -F _reprieve reprieve\n"},
-	{"zsh",
-	 "#compdef reprieve\n"
-	 "# made by `reprieve completion zsh`\n"
-	 "_reprieve() {\n"
-	 "\tlocal -a found\n"
-	 "\tlocal line kind\n"
-	 "\tfor line in \"${(@f)$(${~words[1]} completion words "
-	 "\"${(@)words[2,CURRENT]}\" 2>/dev/null)}\"; do\n"
-	 "\t\tcase $line in\n"
-	 "\t\t:*) kind=$line ;;\n"
-	 "\t\t-*) if [[ $PREFIX == -* ]]; then found+=(\"${${line//:/\\\\:}/$'\\t'/:}\"); "
-	 "fi ;;\n"
-	 "\t\t?*) found+=(\"${${line//:/\\\\:}/$'\\t'/:}\") ;;\n"
-	 "\t\tesac\n"
-	 "\tdone\n"
-	 "\tcompset -P '--*='\n"
-	 "\tcase $kind in\n"
-	 "\t:command) _command_names -e ;;\n"
-	 "\t:files) _files ;;\n"
-	 "\t:directories) _files -/ ;;\n"
-	 "\tesac\n"
-	 "\tif (($#found)); then _describe word found; fi\n"
-	 "}\n"
-	 "if [[ $funcstack[1] == _reprieve ]]; then\n"
-	 "\t_reprieve \"$@\"\n"
-	 "else\n"
-	 "\tcompdef _reprieve reprieve\n"
-	 "fi\n"},
-	{"fish",
-	 "# fish completion for reprieve, made by `reprieve completion fish`\n"
-	 "function __reprieve_complete\n"
-	 "\tset -l words (commandline -opc)\n"
-	 "\tset -l current (commandline -ct)\n"
-	 "\tset -l name (string match -r -- '^--[a-z-]+=' \"$current\"; or echo)\n"
-	 "\tset -l value (string replace -- \"$name\" '' \"$current\")\n"
-	 "\tfor line in ($words[1] completion words $words[2..-1] \"$current\" "
-	 "2>/dev/null)\n"
-	 "\t\tswitch $line\n"
-	 "\t\tcase :command\n"
-	 "\t\t\t__fish_complete_command\n"
-	 "\t\tcase :files\n"
-	 "\t\t\tstring join \\n -- $name(__fish_complete_path \"$value\")\n"
-	 "\t\tcase :directories\n"
-	 "\t\t\tstring join \\n -- $name(__fish_complete_directories \"$value\")\n"
-	 "\t\tcase '*'\n"
-	 "\t\t\tstring join '' -- $name $line\n"
-	 "\t\tend\n"
-	 "\tend\n"
-	 "end\n"
-	 "complete -c reprieve -f -a '(__reprieve_complete)'\n"},
-};
-
 int cmd_completion(int argc, char **argv)
 {
 	char **words, none;
@@ -250,11 +169,8 @@ int cmd_completion(int argc, char **argv)
 	code = option_table_parse(&verb_completion, argc, argv, &none, &words);
 	if (code >= 0)
 		return code;
-	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)
-		if (text_equal(words[0], shells[i].name)) {
-			fputs(shells[i].script, stdout);
-			return 0;
-		}
-	log_error("completion: unknown shell '%s': write bash, zsh or fish", words[0]);
-	return EXIT_USAGE;
+	code = embedded_file_print("completion", words[0]) ? 0 : EXIT_USAGE;
+	if (code)
+		log_error("completion: unknown shell '%s': write bash, zsh or fish", words[0]);
+	return code;
 }

@@ -67,18 +67,6 @@ const struct verb verb_doctor = {
 };
 // clang-format on
 
-static void print_rows(const struct check_list *check_list)
-{
-	for (size_t i = 0; i < check_list->count; i++) {
-		const struct check_result *row = &check_list->rows[i];
-
-		terminal_line_print("%-4s  %-9s  %s", check_level_name(row->level), row->check,
-				    row->text);
-		if (row->fix[0])
-			terminal_line_print("%-4s  %-9s  ->  %s", "", "", row->fix);
-	}
-}
-
 static json_t *rate_json(const struct store_probe *probe, enum probe_step step)
 {
 	const struct probe_result *answer = &probe->steps[step];
@@ -89,83 +77,68 @@ static json_t *rate_json(const struct store_probe *probe, enum probe_step step)
 					 (uint64_t)(answer->took_ms > 0 ? answer->took_ms : 1)));
 }
 
-static json_t *rows_json(const struct check_list *check_list)
-{
-	json_t *rows = json_array();
-
-	for (size_t i = 0; i < check_list->count; i++) {
-		const struct check_result *row = &check_list->rows[i];
-
-		json_array_append_new(rows,
-				      json_pack("{s:s, s:s, s:s, s:o}", "check", row->check,
-						"level", check_level_name(row->level), "text",
-						row->text, "fix",
-						row->fix[0] ? json_string(row->fix) : json_null()));
-	}
-	return rows;
-}
-
-/* NULL: not there. */
-struct doctor_findings {
-	const struct check_list *machine, *store, *slurm;
+struct section {
+	const char *title, *name; /* for people, and in JSON */
+	struct check_list list;
 };
 
-static enum check_level worst_of(const struct doctor_findings *findings)
+static enum check_level worst_of(const struct section *sections, size_t count)
 {
-	const struct check_list *all[] = {findings->machine, findings->store, findings->slurm};
 	enum check_level worst = CHECK_OK;
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (all[i] && check_list_worst(all[i]) > worst)
-			worst = check_list_worst(all[i]);
+	for (size_t i = 0; i < count; i++)
+		if (check_worst(&sections[i].list) > worst)
+			worst = check_worst(&sections[i].list);
 	return worst;
 }
 
-static void print_json(const char *store, const struct store_probe *probe,
-		       const struct doctor_findings *findings)
+static void print_section(const struct section *section)
 {
-	json_t *all = json_pack("{s:s?, s:s, s:o, s:o, s:o, s:o}", "store", store, "level",
-				check_level_name(worst_of(findings)), "up_bytes_per_second",
-				rate_json(probe, PROBE_UPLOAD), "down_bytes_per_second",
-				rate_json(probe, PROBE_DOWNLOAD), "machine",
-				rows_json(findings->machine), "checks", rows_json(findings->store));
+	printf("%s:\n", section->title);
+	for (size_t i = 0; i < section->list.count; i++) {
+		const struct check_result *row = &section->list.rows[i];
 
-	if (findings->slurm)
-		json_object_set_new(all, "slurm", rows_json(findings->slurm));
-	json_print(all, true);
+		terminal_line_print("%-4s  %-9s  %s", check_level_name(row->level), row->check,
+				    row->text);
+		if (row->fix[0])
+			terminal_line_print("%-4s  %-9s  ->  %s", "", "", row->fix);
+	}
 }
 
-static void print_findings(const struct doctor_findings *findings)
+static json_t *section_json(const struct section *section)
 {
-	printf("This machine:\n");
-	print_rows(findings->machine);
-	printf("\nThe store:\n");
-	print_rows(findings->store);
-	if (findings->slurm) {
-		printf("\nSlurm:\n");
-		print_rows(findings->slurm);
+	json_t *rows = json_array();
+
+	for (size_t i = 0; i < section->list.count; i++) {
+		const struct check_result *row = &section->list.rows[i];
+
+		json_array_append_new(rows,
+				      json_pack("{s:s, s:s, s:s, s:s?}", "check", row->check,
+						"level", check_level_name(row->level), "text",
+						row->text, "fix", row->fix[0] ? row->fix : NULL));
 	}
+	return rows;
 }
 
 static int examine_store(const struct check_options *options, struct store_probe *probe,
 			 struct check_list *check_list, struct err *err)
 {
-	const struct store_command *store_command = &options->store_command;
+	const struct store_command *command = &options->store_command;
 
 	*probe = (struct store_probe){0};
 	/* The rest is worth knowing all the same: an init needs no store. */
-	if (!store_command->store) {
+	if (!command->store) {
 		check_no_store(check_list);
 		return 0;
 	}
-	if (storage_probe(store_command->store, options->measure, probe, NULL, err) < 0)
+	if (storage_probe(command->store, options->measure, probe, NULL, err) < 0)
 		return -1;
-	check_store(probe, store_command->store, options->size, check_list);
-	if (network_fs_is_own_disk(store_command->store))
-		check_list_add(check_list, "place", CHECK_WARN,
-			       "name one that outlives the machine with --store or REPRIEVE_STORE",
-			       "this store is on this machine's own disk, and may go with the "
-			       "machine");
+	check_store(probe, command->store, options->size, check_list);
+	if (network_fs_is_own_disk(command->store))
+		check_add(check_list, "place", CHECK_WARN,
+			  "name one that outlives the machine with --store or REPRIEVE_STORE",
+			  "this store is on this machine's own disk, and may go with the "
+			  "machine");
 	return 0;
 }
 
@@ -176,8 +149,13 @@ int cmd_doctor(int argc, char **argv)
 		.measure = MEASURE_DEFAULT,
 		.machine.grace_ms = GRACE_DEFAULT_MS,
 	};
-	struct check_list machine, store, slurm;
-	struct doctor_findings findings = {.machine = &machine, .store = &store};
+	struct section sections[] = {
+		{.title = "This machine", .name = "machine"},
+		{.title = "The store", .name = "checks"},
+		{.title = "Slurm", .name = "slurm"},
+	};
+	const char *store = NULL;
+	size_t count = 2;
 	const char *grace = getenv("REPRIEVE_GRACE");
 	struct store_probe probe;
 	struct err err;
@@ -189,15 +167,28 @@ int cmd_doctor(int argc, char **argv)
 	code = store_command_begin(&verb_doctor, argc, argv, &options);
 	if (code >= 0)
 		return code;
-	if (examine_store(&options, &probe, &store, &err) < 0)
+	if (examine_store(&options, &probe, &sections[1].list, &err) < 0)
 		return store_command_fail(&options.store_command, &err);
 	options.machine.transfer_ms = check_store_transfer_ms(&probe, options.size);
-	inspect_host(&options.machine, &machine);
-	if (inspect_slurm(&slurm))
-		findings.slurm = &slurm;
-	if (options.store_command.json)
-		print_json(options.store_command.store, &probe, &findings);
-	else
-		print_findings(&findings);
-	return worst_of(&findings) == CHECK_FAIL ? EXIT_FAILURE : 0;
+	inspect_host(&options.machine, &sections[0].list);
+	if (inspect_slurm(&sections[2].list))
+		count = 3;
+	store = options.store_command.store;
+	if (options.store_command.json) {
+		json_t *all = json_pack("{s:s?, s:s, s:o, s:o}", "store", store, "level",
+					check_level_name(worst_of(sections, count)),
+					"up_bytes_per_second", rate_json(&probe, PROBE_UPLOAD),
+					"down_bytes_per_second", rate_json(&probe, PROBE_DOWNLOAD));
+
+		for (size_t i = 0; i < count; i++)
+			json_object_set_new(all, sections[i].name, section_json(&sections[i]));
+		json_print(all, true);
+		return worst_of(sections, count) == CHECK_FAIL ? EXIT_FAILURE : 0;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (i > 0)
+			printf("\n");
+		print_section(&sections[i]);
+	}
+	return worst_of(sections, count) == CHECK_FAIL ? EXIT_FAILURE : 0;
 }

@@ -3,15 +3,16 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "embedded_clients.h"
+#include "embedded_files.h"
 #include "frameworks/frameworks.h"
 #include "options/options.h"
-#include "profile_print.h"
+#include "process/process.h"
 #include "scheduler/scheduler.h"
 #include "verbs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct explain_options {
 	const char *scheduler;
@@ -55,111 +56,181 @@ const struct verb verb_explain = {
 };
 // clang-format on
 
-static int print_all(bool json)
+/* --- profiles --- */
+
+static json_t *list_json(const char *const *list)
 {
-	json_t *all = json_array();
+	json_t *array = json_array();
+
+	for (; *list; list++)
+		json_array_append_new(array, json_string(*list));
+	return array;
+}
+
+static char *rule_text(const struct profile_rule *rule)
+{
+	const char *checkpoint = rule->checkpoint ? rule->checkpoint : "a directory";
+
+	switch (rule->kind) {
+	case PROFILE_RULE_NEEDS:
+		return rule->member ? text_format("%s with %s but without %s", checkpoint,
+						  rule->member, rule->marker)
+				    : text_format("%s without %s", checkpoint, rule->marker);
+	case PROFILE_RULE_FORBIDS:
+		return text_format("%s with %s", checkpoint, rule->marker);
+	case PROFILE_RULE_PAIR:
+		return text_format("NAME%s without NAME%s, or the other way round", rule->member,
+				   rule->marker);
+	case PROFILE_RULE_POINTER:
+		return text_format("%s with a higher number than `%s` beside it names", checkpoint,
+				   rule->marker);
+	case PROFILE_RULE_NONE:
+		break;
+	}
+	return text_copy("");
+}
+
+static json_t *request_json(const struct profile *profile)
+{
+	static const char *const whom[] = {
+		[PROFILE_TARGET_ALL] = "all ranks",
+		[PROFILE_TARGET_ANY] = "one rank, which tells the others",
+		[PROFILE_TARGET_RANK_0] = "rank 0",
+	};
+	bool can = profile->ask == PROFILE_ASK_SIGNAL;
+	bool ends = profile->after == PROFILE_AFTER_ENDS;
+	char name[SIGNAL_NAME_SIZE];
+
+	return json_pack("{s:b, s:s?, s:s?, s:s?, s:i, s:o, s:s}", "possible", can, "signal",
+			 can ? signal_name_format(profile->signal, name) : NULL, "whom",
+			 can ? whom[profile->whom] : NULL, "then",
+			 !can   ? NULL
+			 : ends ? "saves and ends"
+				: "saves and continues",
+			 "patience_ms", (int)profile->patience_ms, "needs_one_of",
+			 list_json(profile->enables), "note", profile->ask_note);
+}
+
+static json_t *profile_json(const struct profile *profile)
+{
+	json_t *codes = json_array(), *torn = json_array();
+
+	if (profile->zero_is_asked)
+		json_array_append_new(codes, json_integer(0));
+	for (const int *code = profile->resume_codes; *code; code++)
+		json_array_append_new(codes, json_integer(*code));
+	for (size_t i = 0; i < PROFILE_RULES && profile->rules[i].kind; i++) {
+		auto_free char *text = rule_text(&profile->rules[i]);
+
+		json_array_append_new(torn, json_string(text));
+	}
+	return json_pack("{s:s, s:s, s:{s:o, s:o, s:o, s:o, s:o, s:o}, s:o, s:{s:o, s:s}, s:o, "
+			 "s:o, s:s, s:b, s:o, s:o}",
+			 "name", profile->name, "title", profile->title, "found_by", "words",
+			 list_json(profile->words), "programs", list_json(profile->programs),
+			 "imports", list_json(profile->imports), "with", list_json(profile->with),
+			 "texts", list_json(profile->texts), "files", list_json(profile->files),
+			 "asking", request_json(profile), "complete", "commits",
+			 list_json(profile->completion_markers), "note", profile->completion_note,
+			 "torn", torn, "temporary", list_json(profile->temporary), "resuming",
+			 profile->resume_note, "local_tmpdir", profile->local_tmpdir, "exit_codes",
+			 codes, "resharded", list_json(profile->resharded));
+}
+
+static void print_list(const char *label, json_t *list)
+{
+	json_t *item;
+	size_t i;
+
+	json_array_foreach(list, i, item)
+	{
+		if (i == 0)
+			printf("  %-14s ", label);
+		printf("%s%s", i > 0 ? ", " : "", json_string_value(item));
+	}
+	if (i > 0)
+		printf("\n");
+}
+
+static void print_profile(const struct profile *profile)
+{
+	static const char *const found_by[][2] =
+		{{"command has", "words"}, {"or is", "programs"},   {"script imports", "imports"},
+		 {"and contains", "with"}, {"script has", "texts"}, {"files", "files"}};
+	auto_json json_t *json = profile_json(profile);
+	json_t *asking = json_object_get(json, "asking"), *item;
+	size_t i;
+
+	printf("%s: %s\n", profile->name, profile->title);
+	for (i = 0; i < sizeof(found_by) / sizeof(found_by[0]); i++)
+		print_list(found_by[i][0],
+			   json_object_get(json_object_get(json, "found_by"), found_by[i][1]));
+	if (profile->ask == PROFILE_ASK_NONE)
+		printf("  %-14s cannot be asked: %s; its periodic checkpoints count\n", "asking",
+		       profile->ask_note);
+	else
+		printf("  %-14s %s to %s, where it is caught; %s\n  %-14s it %s\n", "asking",
+		       json_text_or(asking, "signal", ""), json_text_or(asking, "whom", ""),
+		       profile->ask_note, "then", json_text_or(asking, "then", ""));
+	printf("  %-14s %s\n", "complete", profile->completion_note);
+	json_array_foreach(json_object_get(json, "torn"), i, item)
+		printf("  %-14s %s\n", "torn", json_string_value(item));
+	print_list("any number", json_object_get(json, "resharded"));
+	print_list("not saved", json_object_get(json, "temporary"));
+	printf("  %-14s %s\n", "resuming", profile->resume_note);
+	if (profile->lightning_slurm)
+		printf("  %-14s like Slurm's, for one process outside Slurm whose default_root_dir "
+		       "is the\n  %-14s checkpoint directory: then SIGUSR1 makes it save "
+		       "hpc_ckpt_N.ckpt and continue, and\n  %-14s it resumes from that by "
+		       "itself\n",
+		       "environment", "", "");
+	if (profile->local_tmpdir)
+		printf("  %-14s TMPDIR on the checkpoints' file system, if it is unset and /tmp is "
+		       "on another one\n",
+		       "environment");
+	printf("  %-14s", "exit codes");
+	json_array_foreach(json_object_get(json, "exit_codes"), i, item)
+		printf(" %lld", (long long)json_integer_value(item));
+	printf(": after a request, run it again\n");
+}
+
+static int explain_profiles(bool json)
+{
+	auto_json json_t *all = json_array();
 
 	for (size_t i = 0; i < profile_count; i++) {
 		const struct profile *profile = &profile_rows[i];
 
-		if (json)
-			json_array_append_new(all, profile_print_json(profile));
-		else
+		json_array_append_new(all, profile_json(profile));
+		if (!json)
 			printf("%-12s %-46s %s\n", profile->name, profile->title,
 			       profile->ask == PROFILE_ASK_NONE ? "periodic only"
 			       : profile->enables[0]            ? "asked, if enabled"
 								: "asked");
 	}
 	if (json)
-		json_print(all, true);
-	else
-		json_decref(all);
+		json_print(steal(&all), true);
 	return 0;
 }
 
-static int print_one(const char *name, bool json)
+static int explain_profile(const char *name, bool json)
 {
 	const struct profile *profile = profile_find(name);
-	auto_free char *names = NULL;
 
 	if (!profile) {
-		names = profile_names();
+		auto_free char *names = profile_names();
+
 		log_error("there is no profile '%s': it is one of %s", name, names);
 		return EXIT_USAGE;
 	}
 	if (json)
-		json_print(profile_print_json(profile), true);
+		json_print(profile_json(profile), true);
 	else
-		profile_print_text(profile);
+		print_profile(profile);
 	return 0;
 }
 
 /* --- exit codes --- */
-
-// clang-format off
-/* The same rows as in RESTARTS.md, "Exit codes", which a test compares. */
-static const struct {
-	const char *code;
-	const char *how, *next;
-} ends[] = {
-	{"own",
-		"the job ended by itself, with any code: finished, failed, Ctrl-C, a SIGTERM to "
-		"the job alone, a pipeline whose training was killed (128 + n: signal n ended "
-		"it)",
-		"continues from the newest checkpoint; a job that has finished finds that out, "
-		"and ends"},
-	{"own",
-		"asked to stop by SIGTERM alone, no store was given, and nothing was saved: as "
-		"under any init",
-		"starts from the beginning"},
-	{"own",
-		"asked to save by its own signal, command or flag, and crashed before it had "
-		"saved",
-		"would crash again: mend the job"},
-	{"75",
-		"asked to stop, and what the job saved last is durable: also where the restore "
-		"was still under way, and the snapshot is in the store",
-		"continues from it"},
-	{"74",
-		"asked to stop, and what the job saved last is not durable: also where nothing "
-		"was saved yet, or the store was not reached",
-		"continues from the newest durable checkpoint, and on the same disk from a "
-		"newer whole one"},
-	{"75",
-		"left with 0 soon after a save that was asked for (`reprieve checkpoint`, "
-		"`--every`), and it is durable: it may not have finished",
-		"continues from that save"},
-	{"74",
-		"left with 0 as before, and that save is not durable; or left with 0, and with "
-		"`--strict` something of ours has failed",
-		"as after a stop with 74"},
-	{"none",
-		"everything was killed, or the machine vanished",
-		"as after a stop with 74"},
-	{"70",
-		"not started: a failure of ours, no space, a store that does not answer and nothing "
-		"here to go on from, or another run uses the checkpoint directory, or is a live one "
-		"of the same job",
-		"may help, later or elsewhere"},
-	{"78",
-		"not started: the store or the checkpoint directory cannot be used; no snapshot "
-		"is whole; with `--strict`, anything that was named is unavailable",
-		"would end the same"},
-	{"93",
-		"not started: the last attempts made no progress (`--max-no-progress`)",
-		"would end the same"},
-	{"64",
-		"not started: a mistake in the options, or a command that cannot be waited for "
-		"(`tmux -d`)",
-		"would end the same"},
-	{"126",
-		"not started: the command cannot be executed",
-		"would end the same"},
-	{"127",
-		"not started: the command is not found",
-		"would end the same"},
-};
-// clang-format on
 
 static int code_under(const struct exit_policy *policy, int code)
 {
@@ -178,53 +249,37 @@ static json_t *policy_json(const struct exit_policy *policy)
 			 "setup", policy->setup);
 }
 
+/* The rows of the table in RESTARTS.md, "Exit codes", whose codes are numbers or words. */
 static void print_ends(const struct exit_policy *policy)
 {
+	const char *at = strstr(embedded_restarts(), "## Exit codes");
+	const char *end = strstr(at + 1, "\n## ");
+	char code[8], how[400], next[200];
+
 	printf("Code, how the run ended, and what another start of the same command does:\n\n");
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		int code = code_under(policy, atoi(ends[i].code));
-
-		if (code)
-			printf("  %-4d", code);
-		else
-			printf("  %-4s", ends[i].code);
-		printf("  %s\n        -> %s\n", ends[i].how, ends[i].next);
-	}
-}
-
-/* After a save some trainers leave with 0, which the lines behind them take for the end. */
-static void print_script_idiom(void)
-{
-	printf("\nIn a script, what follows the training must not run in an attempt that was "
-	       "preempted. With\nReprieve around the training alone, its code says so:\n\n"
-	       "  reprieve run --store URL -- python3 train.py || exit $?\n"
-	       "  python3 evaluate.py   # only after the training has finished\n\n"
-	       "In a batch script of Slurm's, write `srun reprieve run` and --signal=TERM@120: "
-	       "with "
-	       "B: the signal\nends the shell, and with it the job, before a line behind can "
-	       "run.\n\nWith Reprieve around the whole script, a trainer that saves and leaves "
-	       "with 0 at a "
-	       "SIGTERM looks\nfinished to `&&` and to the next line. Look for the notice there:"
-	       "\n\n"
-	       "  python3 train.py || exit $?\n"
-	       "  if [ -e \"$REPRIEVE_NOTICE_FILE\" ]; then exit 0; fi   # preempted: go on in "
-	       "the next attempt\n"
-	       "  python3 evaluate.py\n");
+	at = strstr(at, "| --- |");
+	while ((at = strstr(at + 1, "\n| ")) && at < end)
+		if (sscanf(at, " | %7s | %399[^|]| %199[^|]|", code, how, next) == 3) {
+			if (atoi(code))
+				snprintf(code, sizeof(code), "%d", code_under(policy, atoi(code)));
+			how[strlen(how) - 1] = '\0';
+			printf("  %-4s  %s\n        -> %.*s\n", code, how, (int)strlen(next) - 1,
+			       next);
+		}
 }
 
 static int explain_policies(bool json)
 {
-	json_t *all = json_array();
-
-	for (size_t i = 0; i < exit_policy_count; i++)
-		json_array_append_new(all, policy_json(&exit_policy_table[i]));
 	if (json) {
+		json_t *all = json_array();
+
+		for (size_t i = 0; i < exit_policy_count; i++)
+			json_array_append_new(all, policy_json(&exit_policy_table[i]));
 		json_print(all, true);
 		return 0;
 	}
-	json_decref(all);
 	print_ends(NULL);
-	print_script_idiom();
+	embedded_file_print("explain", "exit");
 	printf("\nHow a scheduler is told what to do with them: `reprieve explain exit --for "
 	       "NAME`\n\n");
 	for (size_t i = 0; i < exit_policy_count; i++)
@@ -235,12 +290,12 @@ static int explain_policies(bool json)
 static int explain_exit(const char *name, bool json)
 {
 	const struct exit_policy *policy = name ? exit_policy_find(name) : NULL;
-	auto_free char *names = NULL;
 
 	if (!name)
 		return explain_policies(json);
 	if (!policy) {
-		names = exit_policy_names();
+		auto_free char *names = exit_policy_names();
+
 		log_error("nothing is known of exit codes for '%s': it is one of %s", name, names);
 		return EXIT_USAGE;
 	}
@@ -282,10 +337,11 @@ int cmd_explain(int argc, char **argv)
 	if (text_equal(words[0], "exit"))
 		return explain_exit(options.scheduler, options.json);
 	if (text_equal(words[0], "profile"))
-		return words[1] ? print_one(words[1], options.json) : print_all(options.json);
+		return words[1] ? explain_profile(words[1], options.json)
+				: explain_profiles(options.json);
 	if (options.json)
 		return refuse("--json is not for", words[0]);
-	return embedded_clients_print(words[0])
+	return embedded_file_print("explain", words[0])
 		       ? 0
 		       : refuse("there is nothing to explain of", words[0]);
 }

@@ -59,15 +59,15 @@ static int open_target(const char *name)
 	return dup(STDOUT_FILENO);
 }
 
-static int export_once(struct store_command *store_command, struct snapshot_id id, int fd,
-		       bool *wrote, struct err *err)
+static int export_once(struct store_command *command, struct snapshot_id id, int fd, bool *wrote,
+		       struct err *err)
 {
 	struct progress_bar progress;
 	int status;
 
 	progress_bar_start(&progress, "exporting");
-	storage_set_progress(store_command->storage, progress_bar_update, &progress);
-	status = storage_export(store_command->storage, id, fd, wrote, NULL, err);
+	storage_set_progress(command->storage, progress_bar_update, &progress);
+	status = storage_export(command->storage, id, fd, wrote, NULL, err);
 	progress_bar_stop(&progress);
 	return status;
 }
@@ -78,14 +78,14 @@ static bool is_empty_again(int fd, bool wrote)
 	return !wrote || (lseek(fd, 0, SEEK_SET) == 0 && ftruncate(fd, 0) == 0);
 }
 
-static int export_snapshot(struct store_command *store_command, struct snapshot_id *id, int fd,
+static int export_snapshot(struct store_command *command, struct snapshot_id *id, int fd,
 			   struct err *err)
 {
 	bool wrote;
 
-	while (export_once(store_command, *id, fd, &wrote, err) < 0)
+	while (export_once(command, *id, fd, &wrote, err) < 0)
 		if (!is_empty_again(fd, wrote) ||
-		    !store_command_find_again(store_command, store_command->words[0], id, err))
+		    !store_command_find_again(command, command->words[0], id, err))
 			return -1;
 	return 0;
 }
@@ -104,26 +104,26 @@ static void print_exported(struct snapshot_id id, const char *name, int fd)
 int cmd_export(int argc, char **argv)
 {
 	auto_(store_command_end) struct export_options options = {.member = -1};
-	struct store_command *store_command = &options.store_command;
+	struct store_command *command = &options.store_command;
 	auto_close int fd = -1;
 	struct snapshot_id id;
 	struct err err;
 	int code = store_command_begin(&verb_export, argc, argv, &options);
 
 	if (code < 0)
-		code = store_command_find_snapshot(store_command, store_command->words[0], &id);
+		code = store_command_find_snapshot(command, command->words[0], &id);
 	if (code >= 0)
 		return code;
 	if (options.member >= 0)
-		storage_gang_look_at(store_command->storage, (uint32_t)options.member);
-	fd = open_target(store_command->words[1]);
+		storage_gang_look_at(command->storage, (uint32_t)options.member);
+	fd = open_target(command->words[1]);
 	if (fd < 0)
 		return EXIT_CONFIGURATION;
-	if (export_snapshot(store_command, &id, fd, &err) < 0) {
-		if (!text_equal(store_command->words[1], "-"))
-			unlink(store_command->words[1]);
-		return store_command_fail_snapshot(store_command, id, &err);
+	if (export_snapshot(command, &id, fd, &err) < 0) {
+		if (!text_equal(command->words[1], "-"))
+			unlink(command->words[1]);
+		return store_command_fail_snapshot(command, id, &err);
 	}
-	print_exported(id, store_command->words[1], fd);
+	print_exported(id, command->words[1], fd);
 	return 0;
 }

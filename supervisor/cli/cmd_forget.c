@@ -4,9 +4,9 @@
 #include "base/log.h"
 #include "base/terminal_line.h"
 #include "base/text.h"
+#include "costs.h"
 #include "options/options.h"
 #include "scheduler/scheduler.h"
-#include "storage_price.h"
 #include "store_command.h"
 #include "verbs.h"
 
@@ -55,7 +55,7 @@ const struct verb verb_forget = {
 // clang-format on
 
 struct listing {
-	const struct store_command *store_command;
+	const struct store_command *command;
 	const struct forget_options *options;
 	json_t *rows;
 	size_t printed;
@@ -78,7 +78,7 @@ static void print_decision(void *arg, const struct snapshot_info *info, unsigned
 	char id[SNAPSHOT_ID_TEXT], size[24], alone[24], step[24] = "-", why[160];
 
 	snapshot_id_format(info->id, id);
-	if (listing->store_command->json) {
+	if (listing->command->json) {
 		json_array_append_new(listing->rows,
 				      json_pack("{s:s, s:b, s:o, s:s, s:o, s:s, s:I, s:I}", "id",
 						id, "kept", reasons != 0, "reasons",
@@ -105,11 +105,10 @@ static void print_decision(void *arg, const struct snapshot_info *info, unsigned
 				    : "no rule keeps it");
 }
 
-static void print_cost(const struct store_command *store_command,
-		       const struct forget_options *options, const struct forget_result *result)
+static void print_cost(const struct store_command *command, const struct forget_options *options,
+		       const struct forget_result *result)
 {
-	double price =
-		options->price >= 0 ? options->price : storage_price_of(store_command->store);
+	double price = options->price >= 0 ? options->price : storage_price_of(command->store);
 	uint64_t after = result->bytes_before - result->collected.bytes_removed;
 	char before_text[24], after_text[24], before_price[24], after_price[24];
 
@@ -148,32 +147,31 @@ static void print_summary(const struct listing *listing, const struct forget_res
 		log_warn("the store refuses to remove %u object%s, which stay%s: %s",
 			 result->refused.count, result->refused.count == 1 ? "" : "s",
 			 result->refused.count == 1 ? "s" : "", result->refused.first);
-	print_cost(listing->store_command, options, result);
+	print_cost(listing->command, options, result);
 }
 
 static void print_summary_json(const struct listing *listing, const struct forget_result *result)
 {
-	const struct store_command *store_command = listing->store_command;
+	const struct store_command *command = listing->command;
 	const struct forget_options *options = listing->options;
-	double price =
-		options->price >= 0 ? options->price : storage_price_of(store_command->store);
+	double price = options->price >= 0 ? options->price : storage_price_of(command->store);
 	uint64_t after = result->bytes_before - result->collected.bytes_removed;
 
-	json_print(
-		json_pack("{s:s, s:s, s:b, s:i, s:i, s:I, s:I, s:i, s:I, s:f, s:f, s:f, s:i, s:s?, "
-			  "s:O}",
-			  "store", store_command->store, "job", store_command->job, "dry_run",
-			  options->dry_run, "kept", (int)result->kept, "forgotten",
-			  (int)result->forgotten, "bytes_before", (json_int_t)result->bytes_before,
-			  "bytes_freed", (json_int_t)result->collected.bytes_removed,
-			  "packs_removed", (int)result->collected.packs_removed, "bytes_waiting",
-			  (json_int_t)result->collected.bytes_deferred, "price", price,
-			  "cost_before", storage_price_per_month(result->bytes_before, price),
-			  "cost_after", storage_price_per_month(after, price), "refused",
-			  (int)result->refused.count, "first_refused",
-			  result->refused.count > 0 ? result->refused.first : NULL, "snapshots",
-			  listing->rows),
-		true);
+	json_print(json_pack("{s:s, s:s, s:b, s:i, s:i, s:I, s:I, s:i, s:I, s:f, s:f, s:f, s:i, "
+			     "s:s?, s:O}",
+			     "store", command->store, "job", command->job, "dry_run",
+			     options->dry_run, "kept", (int)result->kept, "forgotten",
+			     (int)result->forgotten, "bytes_before",
+			     (json_int_t)result->bytes_before, "bytes_freed",
+			     (json_int_t)result->collected.bytes_removed, "packs_removed",
+			     (int)result->collected.packs_removed, "bytes_waiting",
+			     (json_int_t)result->collected.bytes_deferred, "price", price,
+			     "cost_before", storage_price_per_month(result->bytes_before, price),
+			     "cost_after", storage_price_per_month(after, price), "refused",
+			     (int)result->refused.count, "first_refused",
+			     result->refused.count > 0 ? result->refused.first : NULL, "snapshots",
+			     listing->rows),
+		   true);
 }
 
 int cmd_forget(int argc, char **argv)
@@ -184,10 +182,10 @@ int cmd_forget(int argc, char **argv)
 		.garbage_age_ms = GARBAGE_AGE_MS,
 		.price = -1,
 	};
-	const struct store_command *store_command = &options.store_command;
+	const struct store_command *command = &options.store_command;
 	auto_json json_t *rows = json_array();
 	struct listing listing = {
-		.store_command = store_command,
+		.command = command,
 		.options = &options,
 		.rows = rows,
 	};
@@ -207,12 +205,12 @@ int cmd_forget(int argc, char **argv)
 	request.dry_run = options.dry_run;
 	/* There, 0 is no age at all. */
 	request.garbage_age_ms = options.garbage_age_ms > 0 ? options.garbage_age_ms : 1;
-	if (storage_forget(store_command->storage, &request, &result, NULL, &err) < 0)
-		return store_command_fail(store_command, &err);
-	code = result.kept + result.forgotten == 0 ? store_command_check_job(store_command) : -1;
+	if (storage_forget(command->storage, &request, &result, NULL, &err) < 0)
+		return store_command_fail(command, &err);
+	code = result.kept + result.forgotten == 0 ? store_command_check_job(command) : -1;
 	if (code >= 0)
 		return code;
-	if (store_command->json)
+	if (command->json)
 		print_summary_json(&listing, &result);
 	else
 		print_summary(&listing, &result);

@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "base/terminal_line.h"
 #include "base/text.h"
-#include "storage_price.h"
+#include "costs.h"
 #include "store_command.h"
 #include "verbs.h"
 
@@ -39,20 +39,19 @@ const struct verb verb_list = {
 };
 // clang-format on
 
-static int list_jobs(const struct store_command *store_command)
+static int list_jobs(const struct store_command *command)
 {
 	struct storage_job_names jobs;
 	struct err err;
 
-	if (storage_list_jobs(store_command->store, &jobs, NULL, &err) < 0)
-		return store_command_fail(store_command, &err);
-	if (store_command->json) {
+	if (storage_list_jobs(command->store, &jobs, NULL, &err) < 0)
+		return store_command_fail(command, &err);
+	if (command->json) {
 		json_t *names = json_array();
 
 		for (size_t i = 0; i < jobs.count; i++)
 			json_array_append_new(names, json_string(jobs.names[i]));
-		json_print(json_pack("{s:s, s:o}", "store", store_command->store, "jobs", names),
-			   true);
+		json_print(json_pack("{s:s, s:o}", "store", command->store, "jobs", names), true);
 	} else {
 		for (size_t i = 0; i < jobs.count; i++)
 			terminal_line_print("%s", jobs.names[i]);
@@ -65,102 +64,88 @@ static json_t *snapshot_json(const struct snapshot_info *info)
 {
 	char id[SNAPSHOT_ID_TEXT], parent[SNAPSHOT_ID_TEXT];
 
-	return json_pack(
-		"{s:s, s:s, s:b, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:b, s:b, s:o, "
-		"s:I, s:I}",
-		"id", snapshot_id_format(info->id, id), "state", snapshot_state_name(info),
-		"newest", info->newest, "created", info->created, "host", info->host, "reason",
-		info->reason, "step", json_integer_or_null(info->step), "parent",
-		snapshot_id_is_none(info->parent)
-			? json_null()
-			: json_string(snapshot_id_format(info->parent, parent)),
-		"files", (json_int_t)info->files, "bytes", (json_int_t)info->bytes, "bytes_stored",
-		(json_int_t)info->bytes_stored, "bytes_alone", (json_int_t)info->bytes_alone, "tag",
-		info->tag[0] ? json_string(info->tag) : json_null(), "pinned", info->pinned,
-		"started_from", info->started_from, "damage",
-		info->damage[0] ? json_string(info->damage) : json_null(), "members",
-		(json_int_t)info->members, "members_without_checkpoint",
-		(json_int_t)info->members_without);
+	return json_pack("{s:s, s:s, s:b, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:b, "
+			 "s:b, s:o, s:I, s:I}",
+			 "id", snapshot_id_format(info->id, id), "state", snapshot_state_name(info),
+			 "newest", info->newest, "created", info->created, "host", info->host,
+			 "reason", info->reason, "step", json_integer_or_null(info->step), "parent",
+			 snapshot_id_is_none(info->parent)
+				 ? json_null()
+				 : json_string(snapshot_id_format(info->parent, parent)),
+			 "files", (json_int_t)info->files, "bytes", (json_int_t)info->bytes,
+			 "bytes_stored", (json_int_t)info->bytes_stored, "bytes_alone",
+			 (json_int_t)info->bytes_alone, "tag",
+			 info->tag[0] ? json_string(info->tag) : json_null(), "pinned",
+			 info->pinned, "started_from", info->started_from, "damage",
+			 info->damage[0] ? json_string(info->damage) : json_null(), "members",
+			 (json_int_t)info->members, "members_without_checkpoint",
+			 (json_int_t)info->members_without);
 }
 
-/* As wide as what is in them, so that a row fits a terminal. */
-struct list_widths {
-	int state, step, files, size, stored;
-	int members; /* 0: none is of a gang */
+enum {
+	STATE,
+	STEP,
+	MEMBERS, /* no wider than nothing where none is of a gang */
+	FILES,
+	SIZE,
+	STORED,
+	COLUMNS
 };
 
-static void widen(int *width, const char *text)
-{
-	int length = (int)strlen(text);
+typedef char list_row[COLUMNS][24];
 
-	*width = length > *width ? length : *width;
-}
-
-static const char *format_step(const struct snapshot_info *info, char text[24])
+/* Of members "4"; "3 of 4"; "-": one machine. */
+static void format_row(const struct snapshot_info *info, list_row row)
 {
-	text_set(text, 24, "-");
-	if (info->step >= 0)
-		snprintf(text, 24, "%lld", (long long)info->step);
-	return text;
-}
-
-/* "4"; "3 of 4"; "-": one machine. */
-static const char *format_members(const struct snapshot_info *info, char text[24])
-{
-	text_set(text, 24, "-");
-	if (info->members > 0 && info->members_without == 0)
-		snprintf(text, 24, "%u", info->members);
-	else if (info->members > 0)
-		snprintf(text, 24, "%u of %u", info->members - info->members_without,
+	snprintf(row[STATE], sizeof(row[STATE]), "%s", snapshot_state_name(info));
+	snprintf(row[STEP], sizeof(row[STEP]), info->step >= 0 ? "%lld" : "-",
+		 (long long)info->step);
+	if (info->members > 0 && info->members_without > 0)
+		snprintf(row[MEMBERS], sizeof(row[MEMBERS]), "%u of %u",
+			 info->members - info->members_without, info->members);
+	else
+		snprintf(row[MEMBERS], sizeof(row[MEMBERS]), info->members > 0 ? "%u" : "-",
 			 info->members);
-	return text;
+	snprintf(row[FILES], sizeof(row[FILES]), "%u", info->files);
+	text_bytes(info->bytes, row[SIZE], sizeof(row[SIZE]));
+	text_bytes(info->bytes_stored, row[STORED], sizeof(row[STORED]));
 }
 
-static struct list_widths measure_rows(const struct snapshot_list *list)
-{
-	struct list_widths widths = {5, 4, 5, 4, 6, 0}; /* of the headings */
-	char text[24];
-
-	for (size_t i = 0; i < list->count; i++) {
-		const struct snapshot_info *info = &list->items[i];
-
-		widen(&widths.state, snapshot_state_name(info));
-		widen(&widths.step, format_step(info, text));
-		widen(&widths.size, text_bytes(info->bytes, text, sizeof(text)));
-		widen(&widths.stored, text_bytes(info->bytes_stored, text, sizeof(text)));
-		snprintf(text, sizeof(text), "%u", info->files);
-		widen(&widths.files, text);
-		if (info->members > 0)
-			widen(&widths.members, "MEMBERS");
-		if (info->members > 0)
-			widen(&widths.members, format_members(info, text));
-	}
-	return widths;
-}
-
+/* Each column is as wide as what is in it, so that a row fits a terminal. */
 static void print_table(const struct snapshot_list *list)
 {
-	struct list_widths widths = measure_rows(list);
-	int gang = widths.members ? widths.members + 2 : 0;
+	static const list_row heads = {"STATE", "STEP", "MEMBERS", "FILES", "SIZE", "STORED"};
+	auto_free list_row *rows = memory_new((list->count + 1) * sizeof(*rows));
+	bool gang = false;
+	int width[COLUMNS] = {0};
 
-	printf("  %-13s  %-*s  %*s%*s  %*s  %*s  %*s  %-19s  %s\n", "ID", widths.state, "STATE",
-	       widths.step, "STEP", gang, widths.members ? "MEMBERS" : "", widths.files, "FILES",
-	       widths.size, "SIZE", widths.stored, "STORED", "CREATED (UTC)", "HOST");
+	memcpy(rows[0], heads, sizeof(heads));
 	for (size_t i = 0; i < list->count; i++) {
-		const struct snapshot_info *info = &list->items[i];
-		char id[SNAPSHOT_ID_TEXT], step[24], members[24], size[24], stored[24];
+		format_row(&list->items[i], rows[i + 1]);
+		gang |= list->items[i].members > 0;
+	}
+	for (size_t i = 0; i <= list->count; i++)
+		for (int column = 0; column < COLUMNS; column++)
+			if ((int)strlen(rows[i][column]) > width[column])
+				width[column] = (int)strlen(rows[i][column]);
+	for (size_t i = 0; i <= list->count; i++) {
+		const struct snapshot_info *info = i > 0 ? &list->items[i - 1] : NULL;
+		char id[SNAPSHOT_ID_TEXT] = "ID";
 
-		terminal_line_print("%c %-13s  %-*s  %*s%*s  %*u  %*s  %*s  %.19s  %s%s%s%s",
-				    info->newest ? '*' : ' ', snapshot_id_format(info->id, id),
-				    widths.state, snapshot_state_name(info), widths.step,
-				    format_step(info, step), gang,
-				    gang ? format_members(info, members) : "", widths.files,
-				    info->files, widths.size,
-				    text_bytes(info->bytes, size, sizeof(size)), widths.stored,
-				    text_bytes(info->bytes_stored, stored, sizeof(stored)),
-				    info->created, info->host, info->pinned ? "  pinned" : "",
-				    info->tag[0] ? "  tag " : "", info->tag);
-		if (info->damage[0])
+		if (info)
+			snapshot_id_format(info->id, id);
+		terminal_print("%c %-13s  %-*s  %*s%*s  %*s  %*s  %*s  ",
+			       info && info->newest ? '*' : ' ', id, width[STATE], rows[i][STATE],
+			       width[STEP], rows[i][STEP], gang ? width[MEMBERS] + 2 : 0,
+			       gang ? rows[i][MEMBERS] : "", width[FILES], rows[i][FILES],
+			       width[SIZE], rows[i][SIZE], width[STORED], rows[i][STORED]);
+		if (!info)
+			printf("%-19s  %s\n", "CREATED (UTC)", "HOST");
+		else
+			terminal_line_print("%.19s  %s%s%s%s", info->created, info->host,
+					    info->pinned ? "  pinned" : "",
+					    info->tag[0] ? "  tag " : "", info->tag);
+		if (info && info->damage[0])
 			terminal_line_print("  %13s  %s", "", info->damage);
 	}
 }
@@ -178,15 +163,15 @@ static void print_total(uint64_t bytes, double price)
 	printf("\n");
 }
 
-static void print_json(const struct store_command *store_command, const struct snapshot_list *list,
+static void print_json(const struct store_command *command, const struct snapshot_list *list,
 		       uint64_t bytes, double price)
 {
 	json_t *rows = json_array();
 
 	for (size_t i = 0; i < list->count; i++)
 		json_array_append_new(rows, snapshot_json(&list->items[i]));
-	json_print(json_pack("{s:s, s:s, s:I, s:f, s:f, s:o}", "store", store_command->store, "job",
-			     store_command->job, "bytes_stored", (json_int_t)bytes, "price", price,
+	json_print(json_pack("{s:s, s:s, s:I, s:f, s:f, s:o}", "store", command->store, "job",
+			     command->job, "bytes_stored", (json_int_t)bytes, "price", price,
 			     "cost", storage_price_per_month(bytes, price), "snapshots", rows),
 		   true);
 }
@@ -198,7 +183,7 @@ int cmd_list(int argc, char **argv)
 		.price = -1,
 	};
 	auto_(snapshot_list_release) struct snapshot_list list = {0};
-	const struct store_command *store_command = &options.store_command;
+	const struct store_command *command = &options.store_command;
 	double price;
 	uint64_t bytes;
 	struct err err;
@@ -206,19 +191,19 @@ int cmd_list(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
-	if (!store_command->storage)
-		return list_jobs(store_command);
-	if (storage_list_snapshots(store_command->storage, &list, NULL, &err) < 0 ||
-	    storage_size(store_command->storage, &bytes, NULL, &err) < 0)
-		return store_command_fail(store_command, &err);
-	code = list.count == 0 ? store_command_check_job(store_command) : -1;
+	if (!command->storage)
+		return list_jobs(command);
+	if (storage_list_snapshots(command->storage, &list, NULL, &err) < 0 ||
+	    storage_size(command->storage, &bytes, NULL, &err) < 0)
+		return store_command_fail(command, &err);
+	code = list.count == 0 ? store_command_check_job(command) : -1;
 	if (code >= 0)
 		return code;
-	price = options.price < 0 ? storage_price_of(store_command->store) : options.price;
-	if (store_command->json) {
-		print_json(store_command, &list, bytes, price);
+	price = options.price < 0 ? storage_price_of(command->store) : options.price;
+	if (command->json) {
+		print_json(command, &list, bytes, price);
 	} else if (list.count == 0) {
-		printf("job %s has no snapshots in %s\n", store_command->job, store_command->store);
+		printf("job %s has no snapshots in %s\n", command->job, command->store);
 	} else {
 		print_table(&list);
 		print_total(bytes, price);

@@ -17,52 +17,41 @@
 
 struct probe_run {
 	const char *job; /* NULL: all that run here */
+	bool live, ready;
+	int64_t fresh_ms; /* -1: not asked for */
 	enum health_probe_kind kind;
-	int64_t fresh_ms;
-	bool chosen; /* `kind` is the user's */
 	bool json;
-	size_t found;
 	bool failed;
 };
 
 static void print_probe_result(struct probe_run *probe_run, const char *job, json_t *status)
 {
-	struct health_probe_facts facts = {
-		.state = json_text_or(status, "state", ""),
-		.sending = json_is_object(json_object_get(status, "saving")),
-		.at_risk_ms = json_seconds_or(status, "at_risk_seconds", -1),
-	};
+	int64_t at_risk_ms = json_seconds_or(status, "at_risk_seconds", -1);
 	struct health_probe_result answer =
-		health_probe_decide(probe_run->kind, probe_run->fresh_ms, &facts);
+		health_probe_decide(probe_run->kind, probe_run->fresh_ms, status);
 	char age[32];
 
 	probe_run->failed |= !answer.passed;
 	if (probe_run->json) {
 		json_print(json_pack("{s:s, s:b, s:s, s:o}", "job", job, "ok", answer.passed,
 				     "phase", answer.phase, "at_risk_seconds",
-				     facts.at_risk_ms < 0
-					     ? json_null()
-					     : json_real((double)facts.at_risk_ms / 1000)),
+				     at_risk_ms < 0 ? json_null()
+						    : json_real((double)at_risk_ms / 1000)),
 			   false);
 		return;
 	}
 	terminal_print("%s %s: %s", answer.passed ? "ok" : "fail", job, answer.phase);
-	if (facts.at_risk_ms >= 0)
-		printf(", %s of work not durable",
-		       text_duration(facts.at_risk_ms, age, sizeof(age)));
+	if (at_risk_ms >= 0)
+		printf(", %s of work not durable", text_duration(at_risk_ms, age, sizeof(age)));
 	printf("\n");
 }
 
-static bool probe_session(void *arg, const struct session_info *info)
+static void probe_session(struct probe_run *probe_run, const struct session_info *info)
 {
-	struct probe_run *probe_run = arg;
 	auto_json json_t *answer = NULL;
 	struct err err;
 	int result;
 
-	if (probe_run->job && !text_equal(probe_run->job, info->job))
-		return true;
-	probe_run->found++;
 	result = control_client_query(info->directory, "status", STATUS_TIMEOUT_MS, &answer, &err);
 	/* One that refuses is alive: nobody shall kill it for the clients that it has. */
 	if (result < 0 && (err.kind != ERR_RETRY || probe_run->kind != HEALTH_PROBE_LIVE)) {
@@ -71,46 +60,15 @@ static bool probe_session(void *arg, const struct session_info *info)
 	} else {
 		print_probe_result(probe_run, info->job, answer);
 	}
-	return true;
-}
-
-/* Of two questions the answer to one would be taken for that to both. */
-static int choose_probe(struct probe_run *probe_run, enum health_probe_kind kind, struct err *err)
-{
-	if (probe_run->chosen && probe_run->kind != kind)
-		return err_set(err, ERR_INVALID,
-			       "ask for one of --live, --ready and --fresh, one of them at a time");
-	probe_run->chosen = true;
-	probe_run->kind = kind;
-	return 0;
-}
-
-static int set_live(void *probe_run, const char *value, struct err *err)
-{
-	(void)value;
-	return choose_probe(probe_run, HEALTH_PROBE_LIVE, err);
-}
-
-static int set_ready(void *probe_run, const char *value, struct err *err)
-{
-	(void)value;
-	return choose_probe(probe_run, HEALTH_PROBE_READY, err);
-}
-
-static int set_fresh(void *probe_run, const char *value, struct err *err)
-{
-	static const struct option_row duration = {OPTION_DURATION(struct probe_run, fresh_ms)};
-
-	if (option_row_set(&duration, probe_run, value, err) < 0)
-		return -1;
-	return choose_probe(probe_run, HEALTH_PROBE_FRESH, err);
 }
 
 // clang-format off
 static const struct option_row own_rows[] = {
-	{"live", 0, NULL, NULL, "the supervisor answers (default)", .set = set_live},
-	{"ready", 0, NULL, NULL, "the job is running, and no end is announced", .set = set_ready},
-	{"fresh", 0, "DURATION", NULL, "at most so much work would be lost", .set = set_fresh},
+	{"live", 0, NULL, NULL, "the supervisor answers (default)", OPTION_FLAG(struct probe_run, live)},
+	{"ready", 0, NULL, NULL, "the job is running, and no end is announced", 
+		OPTION_FLAG(struct probe_run, ready)},
+	{"fresh", 0, "DURATION", NULL, "at most so much work would be lost", 
+		OPTION_DURATION(struct probe_run, fresh_ms)},
 	{0},
 };
 
@@ -142,13 +100,25 @@ const struct verb verb_probe = {
 
 int cmd_probe(int argc, char **argv)
 {
-	struct probe_run probe_run = {.kind = HEALTH_PROBE_LIVE};
+	auto_(session_list_release) struct session_list sessions = {0};
+	struct probe_run probe_run = {.fresh_ms = -1};
 	int code = option_table_parse(&verb_probe, argc, argv, &probe_run, NULL);
 
 	if (code >= 0)
 		return code;
-	session_each(probe_session, &probe_run);
-	if (probe_run.found == 0) {
+	probe_run.kind = probe_run.ready           ? HEALTH_PROBE_READY
+			 : probe_run.fresh_ms >= 0 ? HEALTH_PROBE_FRESH
+						   : HEALTH_PROBE_LIVE;
+	/* Of two questions the answer to one would be taken for that to both. */
+	if (probe_run.live + probe_run.ready + (probe_run.fresh_ms >= 0) > 1) {
+		log_error(
+			"probe: ask for one of --live, --ready and --fresh, one of them at a time");
+		return EXIT_USAGE;
+	}
+	session_find(&sessions, false, probe_run.job);
+	for (size_t i = 0; i < sessions.count; i++)
+		probe_session(&probe_run, &sessions.items[i]);
+	if (sessions.count == 0) {
 		log_error("probe: no %s running under this user here",
 			  probe_run.job ? "such job is" : "`reprieve run` is");
 		return EXIT_UNAVAILABLE;

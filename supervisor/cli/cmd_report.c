@@ -1,10 +1,10 @@
 /* reprieve report: what the attempts of a job, or of all jobs, have done, lost and cost. */
-#include "attempt_costs.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/terminal_line.h"
 #include "base/text.h"
+#include "costs.h"
 #include "store_command.h"
 #include "verbs.h"
 
@@ -30,26 +30,13 @@ struct group {
 };
 
 struct report {
-	const struct store_command *store_command;
+	const struct store_command *command;
 	const struct report_options *options;
 	struct group *groups;
 	size_t count;
 	struct attempt_costs_sum sum;
 	json_t *jobs;
 };
-
-static int set_dollars(void *price, const char *value, struct err *err)
-{
-	double dollars;
-	char *end;
-
-	dollars = strtod(value, &end);
-	if (end == value || *end || !(dollars > 0 && dollars < 1e6))
-		return err_set(err, ERR_INVALID, "invalid price '%s': write USD per hour, as 1.20",
-			       value);
-	*(double *)price = dollars;
-	return 0;
-}
 
 // clang-format off
 static const struct option_row own_rows[] = {
@@ -62,9 +49,9 @@ static const struct option_row own_rows[] = {
 		OPTION_TEXT(struct report_options, by), .least = 1},
 	{"spot-price", 0, "USD", NULL,
 		"per hour, of the machine that was used; of a gang, of each",
-		.set = set_dollars, .at = offsetof(struct report_options, spot)},
+		.set = price_set, .at = offsetof(struct report_options, spot)},
 	{"on-demand-price", 0, "USD", NULL, "per hour, of the same machine without preemptions",
-		.set = set_dollars, .at = offsetof(struct report_options, on_demand)},
+		.set = price_set, .at = offsetof(struct report_options, on_demand)},
 	{0},
 };
 
@@ -131,18 +118,10 @@ static void read_account(const struct accounts *accounts, size_t at, const struc
 static void take_ledger(void *arg, uint32_t attempt, const struct bytes *ledger)
 {
 	const struct accounts *accounts = arg;
-	size_t low = 0, high = accounts->history->count;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (accounts->items[middle].number < attempt)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low < accounts->history->count && accounts->items[low].number == attempt)
-		read_account(accounts, low, ledger);
+	for (size_t i = 0; i < accounts->history->count; i++)
+		if (accounts->items[i].number == attempt)
+			read_account(accounts, i, ledger);
 }
 
 static int read_accounts(struct storage *storage, const struct attempt_history *history,
@@ -200,43 +179,38 @@ static const char *format_duration(int64_t ms, char text[32])
 /* Less than this after the last save is the end of the job, and no work. */
 #define UNSAVED_LEAST_MS 1000
 
-static const char *format_lost(const struct attempt_costs *attempt_costs, char text[64])
+static const char *format_lost(const struct attempt_costs *costs, char text[64])
 {
 	char length[32];
 
-	if (attempt_costs->loses)
-		text_set(text, 64, format_duration(attempt_costs->lost_ms, length));
-	else if (attempt_costs->unsaved_ms >= UNSAVED_LEAST_MS)
+	if (costs->loses)
+		text_set(text, 64, format_duration(costs->lost_ms, length));
+	else if (costs->unsaved_ms >= UNSAVED_LEAST_MS)
 		snprintf(text, 64, "- (%s in no snapshot)",
-			 format_duration(attempt_costs->unsaved_ms, length));
+			 format_duration(costs->unsaved_ms, length));
 	else
 		text_set(text, 64, "-");
 	return text;
 }
 
-static void print_account(const struct attempt_costs *attempt_costs)
+static void print_account(const struct attempt_costs *costs)
 {
 	char ran[32], lost[64], notice[64] = "-", host[96];
 
-	text_set(host, sizeof(host), attempt_costs->host);
-	if (attempt_costs->machines > 1)
-		snprintf(host, sizeof(host), "%s+%u", attempt_costs->host,
-			 attempt_costs->machines - 1);
-	if (attempt_costs->source[0] && attempt_costs->notice_seconds >= 0)
-		snprintf(notice, sizeof(notice), "%s, %.0f s", attempt_costs->source,
-			 attempt_costs->notice_seconds);
-	else if (attempt_costs->source[0])
-		text_set(notice, sizeof(notice), attempt_costs->source);
-	terminal_line_print("%7u  %-24s  %-12s  %s%-12s  %-20s  %-16s  %9u  %s%s",
-			    attempt_costs->number, attempt_costs->started, host,
-			    attempt_costs->at_least && attempt_costs->ran_ms >= 0 ? ">" : " ",
-			    format_duration(attempt_costs->ran_ms, ran), attempt_costs->outcome,
-			    notice, attempt_costs->snapshots,
-			    attempt_costs->at_least && attempt_costs->interrupted &&
-					    attempt_costs->lost_ms >= 0
-				    ? ">"
-				    : "",
-			    format_lost(attempt_costs, lost));
+	text_set(host, sizeof(host), costs->host);
+	if (costs->machines > 1)
+		snprintf(host, sizeof(host), "%s+%u", costs->host, costs->machines - 1);
+	if (costs->source[0] && costs->notice_seconds >= 0)
+		snprintf(notice, sizeof(notice), "%s, %.0f s", costs->source,
+			 costs->notice_seconds);
+	else if (costs->source[0])
+		text_set(notice, sizeof(notice), costs->source);
+	terminal_line_print("%7u  %-24s  %-12s  %s%-12s  %-20s  %-16s  %9u  %s%s", costs->number,
+			    costs->started, host, costs->at_least && costs->ran_ms >= 0 ? ">" : " ",
+			    format_duration(costs->ran_ms, ran), costs->outcome, notice,
+			    costs->snapshots,
+			    costs->at_least && costs->interrupted && costs->lost_ms >= 0 ? ">" : "",
+			    format_lost(costs, lost));
 }
 
 static void print_cost(const struct report_options *options, const struct attempt_costs_sum *sum)
@@ -280,25 +254,21 @@ static json_t *milliseconds_json(int64_t ms)
 	return ms < 0 ? json_null() : json_real((double)ms / 1000);
 }
 
-static json_t *account_json(const struct attempt_costs *attempt_costs)
+static json_t *account_json(const struct attempt_costs *costs)
 {
 	return json_pack(
 		"{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:b, s:b, s:i, s:o}",
-		"attempt", (int)attempt_costs->number, "started", attempt_costs->started, "host",
-		attempt_costs->host, "outcome", attempt_costs->outcome, "source",
-		attempt_costs->source, "notice_seconds",
-		attempt_costs->notice_seconds < 0 ? json_null()
-						  : json_real(attempt_costs->notice_seconds),
-		"ran_seconds", milliseconds_json(attempt_costs->ran_ms), "lost_seconds",
-		milliseconds_json(attempt_costs->lost_ms), "unsaved_seconds",
-		milliseconds_json(attempt_costs->unsaved_ms), "kept_seconds",
-		milliseconds_json(attempt_costs->kept_ms), "restore_seconds",
-		milliseconds_json(attempt_costs->restore_ms), "snapshots",
-		(int)attempt_costs->snapshots, "interrupted", attempt_costs->interrupted,
-		"at_least", attempt_costs->at_least, "machines", (int)attempt_costs->machines,
-		"superseded_by",
-		attempt_costs->superseded_by > 0 ? json_integer(attempt_costs->superseded_by)
-						 : json_null());
+		"attempt", (int)costs->number, "started", costs->started, "host", costs->host,
+		"outcome", costs->outcome, "source", costs->source, "notice_seconds",
+		costs->notice_seconds < 0 ? json_null() : json_real(costs->notice_seconds),
+		"ran_seconds", milliseconds_json(costs->ran_ms), "lost_seconds",
+		milliseconds_json(costs->lost_ms), "unsaved_seconds",
+		milliseconds_json(costs->unsaved_ms), "kept_seconds",
+		milliseconds_json(costs->kept_ms), "restore_seconds",
+		milliseconds_json(costs->restore_ms), "snapshots", (int)costs->snapshots,
+		"interrupted", costs->interrupted, "at_least", costs->at_least, "machines",
+		(int)costs->machines, "superseded_by",
+		costs->superseded_by > 0 ? json_integer(costs->superseded_by) : json_null());
 }
 
 static json_t *sum_json(const struct report_options *options, const struct attempt_costs_sum *sum)
@@ -335,7 +305,7 @@ static void print_job(struct report *report, const char *job, const struct attem
 	json_object_set_new(json, "job", json_string(job));
 	json_object_set_new(json, "list", attempts);
 	json_array_append_new(report->jobs, json);
-	if (report->store_command->json || report->options->all)
+	if (report->command->json || report->options->all)
 		return;
 	printf("%7s  %-24s  %-12s   %-12s  %-20s  %-16s  %9s  %s\n", "ATTEMPT", "STARTED", "HOST",
 	       "RAN", "OUTCOME", "NOTICE", "IN STORE", "LOST");
@@ -350,13 +320,13 @@ static int report_job(struct report *report, struct storage *storage, const char
 {
 	auto_(attempt_history_release) struct attempt_history history = {0};
 	auto_free struct attempt_costs *accounts = NULL;
-	struct attempt_costs_sum sum;
+	struct attempt_costs_sum sum = {0};
 	const char *group = job;
 
 	if (storage_history(storage, ATTEMPTS_MOST, &history, NULL, err) < 0)
 		return -1;
 	if (history.count == 0 && !report->options->all) {
-		int code = store_command_check_job(report->store_command);
+		int code = store_command_check_job(report->command);
 
 		if (code >= 0)
 			return code;
@@ -364,12 +334,12 @@ static int report_job(struct report *report, struct storage *storage, const char
 	accounts = memory_new((history.count + 1) * sizeof(*accounts));
 	if (read_accounts(storage, &history, accounts, err) < 0)
 		return -1;
-	sum = attempt_costs_sum(accounts, history.count);
+	attempt_costs_add(&sum, accounts, history.count);
 	print_job(report, job, accounts, history.count, &sum);
 	if (report->options->by)
 		group = group_name(report->options, &history);
-	attempt_costs_add(&group_of(report, group)->sum, &sum);
-	attempt_costs_add(&report->sum, &sum);
+	attempt_costs_add(&group_of(report, group)->sum, accounts, history.count);
+	attempt_costs_add(&report->sum, accounts, history.count);
 	return 0;
 }
 
@@ -377,12 +347,12 @@ static int report_all(struct report *report, struct err *err)
 {
 	auto_(storage_job_names_release) struct storage_job_names jobs = {0};
 
-	if (storage_list_jobs(report->store_command->store, &jobs, NULL, err) < 0)
+	if (storage_list_jobs(report->command->store, &jobs, NULL, err) < 0)
 		return -1;
 	for (size_t i = 0; i < jobs.count; i++) {
 		auto_(storage_close) struct storage *storage = NULL;
 		struct storage_options options = {
-			.url = report->store_command->store,
+			.url = report->command->store,
 			.job = jobs.names[i],
 			.read_only = true,
 		};
@@ -401,7 +371,7 @@ static void print_totals(struct report *report)
 	for (size_t i = 0; i < report->count; i++)
 		json_object_set_new(groups, report->groups[i].name,
 				    sum_json(report->options, &report->groups[i].sum));
-	if (report->store_command->json) {
+	if (report->command->json) {
 		json_print(json_pack("{s:O, s:o, s:o*}", "jobs", report->jobs, "total",
 				     sum_json(report->options, &report->sum), "groups",
 				     report->options->by ? json_incref(groups) : NULL),
@@ -457,30 +427,28 @@ static int print_log(struct storage *storage, const char *job, struct err *err)
 int cmd_report(int argc, char **argv)
 {
 	auto_(store_command_end) struct report_options options = {.store_command.all_jobs = true};
-	const struct store_command *store_command = &options.store_command;
+	const struct store_command *command = &options.store_command;
 	auto_json json_t *jobs = json_array();
-	struct report report = {.store_command = store_command, .options = &options, .jobs = jobs};
+	struct report report = {.command = command, .options = &options, .jobs = jobs};
 	struct err err;
 	int code = store_command_begin(&verb_report, argc, argv, &options), result;
 
 	if (code >= 0)
 		return code;
-	if (options.log && (options.all || options.by || !store_command->storage)) {
+	if (options.log && (options.all || options.by || !command->storage)) {
 		(void)err_set(&err, ERR_INVALID,
-			      "--log is of one job: name it with --job, without "
-			      "--all and --by");
-		return store_command_fail(store_command, &err);
+			      "--log is of one job: name it with --job, without --all and --by");
+		return store_command_fail(command, &err);
 	}
 	if (options.log)
-		return print_log(store_command->storage, store_command->job, &err) < 0
-			       ? store_command_fail(store_command, &err)
+		return print_log(command->storage, command->job, &err) < 0
+			       ? store_command_fail(command, &err)
 			       : 0;
-	options.all |= !store_command->storage;
-	result = options.all
-			 ? report_all(&report, &err)
-			 : report_job(&report, store_command->storage, store_command->job, &err);
+	options.all |= !command->storage;
+	result = options.all ? report_all(&report, &err)
+			     : report_job(&report, command->storage, command->job, &err);
 	if (result < 0)
-		result = store_command_fail(store_command, &err);
+		result = store_command_fail(command, &err);
 	else if (result == 0)
 		print_totals(&report);
 	for (size_t i = 0; i < report.count; i++)

@@ -9,7 +9,6 @@
 #include "base/progress.h"
 #include "base/terminal_line.h"
 #include "base/text.h"
-#include "path_filter.h"
 #include "scheduler/scheduler.h"
 #include "store_command.h"
 #include "verbs.h"
@@ -23,23 +22,20 @@
 
 struct restore_options {
 	struct store_command store_command;
-	struct path_filter path_filter;
+	struct file_patterns wanted, unwanted; /* what is included; what is excluded */
 	struct progress_bar progress;
 	int member; /* -1: all */
 };
 
-static int add_include(void *path_filter, const char *value, struct err *err)
+static int add_include(void *options, const char *value, struct err *err)
 {
-	(void)err;
-	path_filter_include(path_filter, value);
-	return 0;
+	return file_patterns_add(&((struct restore_options *)options)->wanted.include, value, err);
 }
 
-static int add_exclude(void *path_filter, const char *value, struct err *err)
+static int add_exclude(void *options, const char *value, struct err *err)
 {
-	(void)err;
-	path_filter_exclude(path_filter, value);
-	return 0;
+	return file_patterns_add(&((struct restore_options *)options)->unwanted.exclude, value,
+				 err);
 }
 
 // clang-format off
@@ -63,8 +59,7 @@ const struct verb verb_restore = {
 	.arguments_most = 2,
 	.groups = (const struct option_group[]){
 		STORE_COMMAND_STORE,
-		OPTION_GROUP("Files", selection_rows,
-		offsetof(struct restore_options, path_filter)),
+		OPTION_GROUP("Files", selection_rows, 0),
 		OPTION_GROUP(NULL, one_member_rows, offsetof(struct restore_options, member)),
 		STORE_COMMAND_TRANSFER,
 		STORE_COMMAND_OTHER,
@@ -78,7 +73,11 @@ const struct verb verb_restore = {
 
 static bool is_wanted(void *arg, const char *path)
 {
-	return path_filter_accepts(&((struct restore_options *)arg)->path_filter, path);
+	const struct restore_options *options = arg;
+
+	return (options->wanted.include.count == 0 ||
+		file_patterns_match(&options->wanted, path)) &&
+	       !file_patterns_match(&options->unwanted, path);
 }
 
 static void show_progress(void *arg, uint64_t bytes_done, uint64_t bytes_total)
@@ -91,7 +90,8 @@ static int restore_to_staging(struct restore_options *options, struct restore_re
 {
 	int status;
 
-	request->include = path_filter_is_empty(&options->path_filter) ? NULL : is_wanted;
+	if (options->wanted.include.count > 0 || options->unwanted.exclude.count > 0)
+		request->include = is_wanted;
 	request->progress = show_progress;
 	request->arg = options;
 	progress_bar_start(&options->progress, "restoring");
@@ -103,7 +103,7 @@ static int restore_to_staging(struct restore_options *options, struct restore_re
 	return status;
 }
 
-static void print_restored(const struct store_command *store_command, struct snapshot_id id,
+static void print_restored(const struct store_command *command, struct snapshot_id id,
 			   const char *directory, const struct restore_result *result,
 			   int64_t milliseconds)
 {
@@ -112,7 +112,7 @@ static void print_restored(const struct store_command *store_command, struct sna
 
 	snapshot_id_format(id, text);
 	text_to_utf8(printable);
-	if (store_command->json) {
+	if (command->json) {
 		json_print(json_pack("{s:s, s:s, s:o, s:i, s:I, s:I, s:f}", "id", text, "directory",
 				     printable, "step", json_integer_or_null(result->step), "files",
 				     (int)result->files, "bytes", (json_int_t)result->bytes,
@@ -128,12 +128,12 @@ static void print_restored(const struct store_command *store_command, struct sna
 }
 
 /* -1 to go on. */
-static int check_target(const struct store_command *store_command, const char *directory)
+static int check_target(const struct store_command *command, const char *directory)
 {
 	const char *state = file_directory_state(directory);
 	struct err err;
 
-	if (directory_check_store(directory, store_command->store, &err) < 0)
+	if (directory_check_store(directory, command->store, &err) < 0)
 		log_error("restore: %s: choose another directory", err.text);
 	else if (!file_exists(directory) ||
 		 (file_is_directory(directory) && file_directory_is_empty(directory)))
@@ -177,7 +177,7 @@ static int restore_into(struct restore_options *options, struct snapshot_id id,
 	const char *slash = strrchr(directory, '/');
 	auto_free char *above =
 		text_copy_n(directory, slash > directory ? (size_t)(slash - directory) : 1);
-	struct store_command *store_command = &options->store_command;
+	struct store_command *command = &options->store_command;
 	struct restore_request request = {.id = id};
 	struct restore_result result = {0};
 	struct err err;
@@ -188,12 +188,11 @@ static int restore_into(struct restore_options *options, struct snapshot_id id,
 	if (parent < 0 && err.kind == ERR_NOT_FOUND)
 		parent = held_directory_make(above, 0777, &err);
 	if (parent < 0)
-		return store_command_fail_snapshot(store_command, request.id, &err);
+		return store_command_fail_snapshot(command, request.id, &err);
 	while (restore_beside(options, parent, name, directory, &request, &result, &err) < 0)
-		if (!store_command_find_again(store_command, store_command->words[0], &request.id,
-					      &err))
-			return store_command_fail_snapshot(store_command, request.id, &err);
-	print_restored(store_command, request.id, directory, &result, clock_monotonic_ms() - began);
+		if (!store_command_find_again(command, command->words[0], &request.id, &err))
+			return store_command_fail_snapshot(command, request.id, &err);
+	print_restored(command, request.id, directory, &result, clock_monotonic_ms() - began);
 	return 0;
 }
 
@@ -201,22 +200,23 @@ int cmd_restore(int argc, char **argv)
 {
 	auto_(store_command_end) struct restore_options options = {.member = -1};
 	auto_free char *directory = NULL;
-	struct store_command *store_command = &options.store_command;
+	struct store_command *command = &options.store_command;
 	struct snapshot_id id;
 	struct err err;
 	int code = store_command_begin(&verb_restore, argc, argv, &options);
 
 	if (code < 0)
-		code = store_command_find_snapshot(store_command, store_command->words[0], &id);
+		code = store_command_find_snapshot(command, command->words[0], &id);
 	if (code < 0) {
-		directory = held_directory_resolve(store_command->words[1], &err);
-		code = directory ? check_target(store_command, directory)
-				 : store_command_fail(store_command, &err);
+		directory = held_directory_resolve(command->words[1], &err);
+		code = directory ? check_target(command, directory)
+				 : store_command_fail(command, &err);
 	}
 	if (code < 0 && options.member >= 0)
-		storage_gang_look_at(store_command->storage, (uint32_t)options.member);
+		storage_gang_look_at(command->storage, (uint32_t)options.member);
 	if (directory && code < 0)
 		code = restore_into(&options, id, directory);
-	path_filter_release(&options.path_filter);
+	file_patterns_release(&options.wanted);
+	file_patterns_release(&options.unwanted);
 	return code;
 }

@@ -89,11 +89,11 @@ static void print_damage(void *arg, struct snapshot_id id, const char *sentence)
 		terminal_line_print("damaged  %s  %s", text, sentence);
 }
 
-static void print_result_json(const struct store_command *store_command,
-			      struct verify_findings *findings, const struct verify_result *result)
+static void print_result_json(const struct store_command *command, struct verify_findings *findings,
+			      const struct verify_result *result)
 {
 	json_print(json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:o}", "store",
-			     store_command->store, "job", store_command->job, "snapshots",
+			     command->store, "job", command->job, "snapshots",
 			     (int)result->snapshots, "packs", (int)result->packs, "packs_read",
 			     (int)result->packs_read, "unreadable", (int)result->unreadable,
 			     "set_aside", (int)result->set_aside, "put_back", (int)result->put_back,
@@ -129,31 +129,30 @@ static void print_repair(bool repair, const struct verify_result *result)
 		printf("there is nothing to repair\n");
 }
 
-static void print_result(const struct store_command *store_command,
-			 const struct verify_result *result)
+static void print_result(const struct store_command *command, const struct verify_result *result)
 {
 	const char *what =
 		result->damages > 0 ? "damage was found" : "every byte is what was saved";
 
 	if (result->snapshots == 0)
-		printf("job %s has no snapshots in %s: there is nothing to verify\n",
-		       store_command->job, store_command->store);
+		printf("job %s has no snapshots in %s: there is nothing to verify\n", command->job,
+		       command->store);
 	else if (result->packs_read < result->packs)
 		printf("%u of %u packs of job %s read: %s\n", result->packs_read, result->packs,
-		       store_command->job, what);
+		       command->job, what);
 	else
 		printf("%u snapshot%s of job %s read: %s\n", result->snapshots,
-		       result->snapshots == 1 ? "" : "s", store_command->job, what);
+		       result->snapshots == 1 ? "" : "s", command->job, what);
 	if (result->damages > result->unreadable)
 		printf("the other files of a damaged snapshot, if it has any, can be fetched: "
 		       "reprieve restore ID DIR --exclude FILE\n");
-	print_repair(store_command->changes, result);
+	print_repair(command->changes, result);
 }
 
 int cmd_verify(int argc, char **argv)
 {
 	auto_(store_command_end) struct verify_options options = {0};
-	struct store_command *store_command = &options.store_command;
+	struct store_command *command = &options.store_command;
 	auto_json json_t *list = json_array();
 	struct verify_findings findings = {.list = list};
 	struct verify_request request = {
@@ -165,29 +164,28 @@ int cmd_verify(int argc, char **argv)
 	struct err err;
 	int code = store_command_begin(&verb_verify, argc, argv, &options), status;
 
-	if (code < 0 && store_command->words[0])
-		code = store_command_find_snapshot(store_command, store_command->words[0],
-						   &request.id);
+	if (code < 0 && command->words[0])
+		code = store_command_find_snapshot(command, command->words[0], &request.id);
 	if (code >= 0)
 		return code;
-	findings.json = store_command->json;
-	request.repair = store_command->changes;
+	findings.json = command->json;
+	request.repair = command->changes;
 	request.sample_percent = options.sample_percent;
 	progress_bar_start(&progress, "reading");
-	storage_set_progress(store_command->storage, progress_bar_update, &progress);
+	storage_set_progress(command->storage, progress_bar_update, &progress);
 	do
-		status = storage_verify(store_command->storage, &request, &result, NULL, &err);
-	while (status < 0 && store_command->words[0] &&
-	       store_command_find_again(store_command, store_command->words[0], &request.id, &err));
+		status = storage_verify(command->storage, &request, &result, NULL, &err);
+	while (status < 0 && command->words[0] &&
+	       store_command_find_again(command, command->words[0], &request.id, &err));
 	progress_bar_stop(&progress);
 	if (status < 0)
-		return store_command_fail_snapshot(store_command, request.id, &err);
-	code = result.snapshots == 0 ? store_command_check_job(store_command) : -1;
+		return store_command_fail_snapshot(command, request.id, &err);
+	code = result.snapshots == 0 ? store_command_check_job(command) : -1;
 	if (code >= 0)
 		return code;
-	if (store_command->json)
-		print_result_json(store_command, &findings, &result);
+	if (command->json)
+		print_result_json(command, &findings, &result);
 	else
-		print_result(store_command, &result);
+		print_result(command, &result);
 	return result.damages > 0 ? EXIT_FAILURE : 0;
 }

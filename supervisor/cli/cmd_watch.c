@@ -1,10 +1,8 @@
 /*
  * reprieve watch: prints each change of the merged notice, and runs a command on it, without a job.
  *
- * A source says its notice on a thread of its own. There the command runs, to its end, before the
- * thread may go on, and one thread at a time: so commands run one after the other, and what the
- * source has to say next waits for them. The main thread waits for signals, the time limit and the
- * end.
+ * A source says its notice on a thread of its own, which hands it to the main thread by a pipe.
+ * There it waits while a command runs: so commands run one after the other.
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -21,11 +19,13 @@
 #include "verbs.h"
 
 #include <errno.h>
-#include <pthread.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,11 +41,17 @@ struct watch_line {
 	const char *shell; /* of --exec */
 };
 
+/* What a source says; to be freed. */
+struct word {
+	bool of_health;
+	struct notice notice;
+	struct source_state state;
+};
+
 struct watching {
 	const struct watch_line *line;
-	char **command;        /* NULL: none */
-	pthread_mutex_t turn;  /* held while one notice is handled */
-	pthread_mutex_t state; /* holds what follows */
+	char **command; /* NULL: none */
+	int words[2];   /* a pipe of pointers to words */
 	struct notices notices;
 	pid_t pid;          /* of the command and of its group; 0: none runs */
 	int code;           /* CODE_NONE: it is to go on */
@@ -115,20 +121,11 @@ const struct verb verb_watch = {
 };
 // clang-format on
 
-/* The main thread looks again at the state. */
-static void wake_main(void)
-{
-	kill(getpid(), SIGCHLD);
-}
-
 /* The first reason to end counts. */
 static void end_watching(struct watching *watching, int code)
 {
-	pthread_mutex_lock(&watching->state);
 	if (watching->code == CODE_NONE)
 		watching->code = code;
-	pthread_mutex_unlock(&watching->state);
-	wake_main();
 }
 
 /* --- telling --- */
@@ -144,8 +141,8 @@ static void print_line(struct watching *watching, const char *text)
 	/* The command is what a watch with one is for: it needs no reader. */
 	if (watching->command) {
 		if (!watching->output_failed)
-			log_warn("watch: standard output cannot be written: %s; the command is "
-				 "run all the same",
+			log_warn("watch: standard output cannot be written: %s; the command is run "
+				 "all the same",
 				 strerror(errno));
 		watching->output_failed = true;
 		return;
@@ -220,135 +217,122 @@ static char **command_environment(const struct notice *notice)
 	return environment;
 }
 
-/* 0, or an errno value; also 0 where the end has come: then no command is started. */
-static int start_command(struct watching *watching, const struct notice *notice)
+/* As shells have it. */
+static void note_command_end(struct watching *watching, int code)
+{
+	watching->pid = 0;
+	if (code != 0)
+		log_warn("watch: the command ended with %d", code);
+	if (watching->line->once && notices_stop(&watching->notices))
+		end_watching(watching, code);
+}
+
+static void start_command(struct watching *watching, const struct notice *notice)
 {
 	char **environment = command_environment(notice);
-	int failed = 0;
+	int failed = program_start(watching->command, environment, NULL, 0, &watching->pid);
 
-	pthread_mutex_lock(&watching->state);
-	if (watching->code == CODE_NONE)
-		failed = program_start(watching->command, environment, NULL, 0, &watching->pid);
-	if (failed)
-		watching->pid = 0;
-	pthread_mutex_unlock(&watching->state);
 	for (size_t i = 0; i < NOTICE_VARIABLES; i++)
 		free(environment[i]);
 	free(environment);
-	return failed;
+	if (!failed)
+		return;
+	log_error("watch: %s: %s", watching->command[0], strerror(failed));
+	note_command_end(watching, failed == ENOENT ? 127 : 126);
 }
 
-/* As shells have it. */
-static int await_command(struct watching *watching, int failed)
+static void reap_command(struct watching *watching)
 {
-	int status = 0, code;
-	siginfo_t info;
+	int status;
 
-	if (failed)
-		log_error("watch: %s: %s", watching->command[0], strerror(failed));
-	/* The number stays the command's until nobody can signal it any more. */
+	if (watching->pid > 0 && waitpid(watching->pid, &status, WNOHANG) > 0)
+		note_command_end(watching, wait_status_exit_code(status));
+}
+
+/* A command that is asked a second time does not get to end in its own way. */
+static void end_command(struct watching *watching, int code)
+{
 	if (watching->pid > 0)
-		while (waitid(P_PID, (id_t)watching->pid, &info, WEXITED | WNOWAIT) < 0 &&
-		       errno == EINTR)
-			;
-	pthread_mutex_lock(&watching->state);
-	if (watching->pid > 0)
-		waitpid(watching->pid, &status, 0);
-	watching->pid = 0;
-	pthread_mutex_unlock(&watching->state);
-	code = failed ? (failed == ENOENT ? 127 : 126) : wait_status_exit_code(status);
-	if (code != 0)
-		log_warn("watch: the command ended with %d", code);
-	wake_main();
-	return code;
+		kill(-watching->pid, watching->code == CODE_NONE ? SIGTERM : SIGKILL);
+	end_watching(watching, code);
 }
 
 /* --- what comes in, on the sources' threads --- */
 
-/* False: it is no news, or the end has come. */
-static bool merge_notice(struct watching *watching, const struct notice *notice, bool *stopped)
+static void hand_on(const struct watching *watching, const struct word *word)
 {
-	bool is_news;
+	struct word *copy = memory_new(sizeof(*copy));
 
-	pthread_mutex_lock(&watching->state);
-	is_news = notices_add(&watching->notices, notice) != NOTICE_NOTHING_NEW &&
-		  watching->code == CODE_NONE;
-	*stopped = notices_stop(&watching->notices) != NULL;
-	pthread_mutex_unlock(&watching->state);
-	return is_news;
+	*copy = *word;
+	if (write(watching->words[1], &copy, sizeof(copy)) != sizeof(copy))
+		free(copy);
 }
 
 static void handle_notice(void *arg, const struct notice *notice)
 {
-	struct watching *watching = arg;
-	bool stopped;
-	int failed = 0, code = 0;
-
-	pthread_mutex_lock(&watching->turn);
-	if (merge_notice(watching, notice, &stopped)) {
-		/* First of all: it saves, and printing may fail, or hang on a reader that sleeps.
-		 */
-		if (watching->command)
-			failed = start_command(watching, notice);
-		print_notice(watching, notice);
-		if (watching->command)
-			code = await_command(watching, failed);
-		if (watching->line->once && stopped)
-			end_watching(watching, code);
-	}
-	pthread_mutex_unlock(&watching->turn);
+	hand_on(arg, &(struct word){.notice = *notice});
 }
 
 static void handle_health(void *arg, const struct source_state *state)
 {
-	struct watching *watching = arg;
+	hand_on(arg, &(struct word){.of_health = true, .state = *state});
+}
+
+/* --- the main thread --- */
+
+static void hear_notice(struct watching *watching, const struct notice *notice)
+{
+	if (notices_add(&watching->notices, notice) == NOTICE_NOTHING_NEW)
+		return;
+	/* First of all: it saves, and printing may fail, or hang on a reader that sleeps. */
+	if (watching->command)
+		start_command(watching, notice);
+	print_notice(watching, notice);
+	if (!watching->command && watching->line->once && notices_stop(&watching->notices))
+		end_watching(watching, 0);
+}
+
+static void hear_health(struct watching *watching, const struct source_state *state)
+{
 	char text[480];
 
 	notice_format_source(state, text, sizeof(text));
-	pthread_mutex_lock(&watching->turn);
 	if (watching->line->json)
 		print_event(watching, "source", notice_format_source_json(state));
 	else if (state->health == SOURCE_ARMED && !state->why[0])
 		log_note("%s", text);
 	else if (state->health != SOURCE_STARTING)
 		log_warn("%s", text);
-	pthread_mutex_unlock(&watching->turn);
 }
 
-/* --- the main thread --- */
-
-/* A command that is asked a second time does not get to end in its own way. */
-static void end_command(struct watching *watching, int code)
+static void hear_word(struct watching *watching)
 {
-	pthread_mutex_lock(&watching->state);
-	if (watching->pid > 0)
-		kill(-watching->pid, watching->code == CODE_NONE ? SIGTERM : SIGKILL);
-	if (watching->code == CODE_NONE)
-		watching->code = code;
-	pthread_mutex_unlock(&watching->state);
+	auto_free struct word *word = NULL;
+
+	if (read(watching->words[0], &word, sizeof(word)) != sizeof(word))
+		return;
+	if (word->of_health)
+		hear_health(watching, &word->state);
+	else
+		hear_notice(watching, &word->notice);
 }
 
-/* How long to wait for the next signal; without end where a stop is known. */
-static int64_t time_left(struct watching *watching, int64_t end_ms)
+static void handle_signal(struct watching *watching, int signals,
+			  const struct signals_inherited *inherited)
 {
-	int64_t left = CLOCK_NEVER;
+	struct signalfd_siginfo info;
 
-	pthread_mutex_lock(&watching->state);
-	if (end_ms != CLOCK_NEVER && watching->code == CODE_NONE &&
-	    !notices_stop(&watching->notices))
-		left = end_ms - clock_monotonic_ms();
-	pthread_mutex_unlock(&watching->state);
-	return left;
-}
-
-static bool is_over(struct watching *watching)
-{
-	bool over;
-
-	pthread_mutex_lock(&watching->state);
-	over = watching->code != CODE_NONE && watching->pid == 0;
-	pthread_mutex_unlock(&watching->state);
-	return over;
+	if (read(signals, &info, sizeof(info)) != sizeof(info))
+		return;
+	if (info.ssi_signo == SIGCHLD)
+		reap_command(watching);
+	else if (sigismember(&inherited->ignored, (int)info.ssi_signo) == 1)
+		return;
+	/* Ctrl-Z. A command that runs goes on: it saves, and is in a group of its own. */
+	else if (info.ssi_signo == SIGTSTP)
+		signals_stop_self(SIGTSTP, false);
+	else
+		end_command(watching, 0);
 }
 
 static int wait_for_end(struct watching *watching, const struct signals_inherited *inherited)
@@ -356,29 +340,27 @@ static int wait_for_end(struct watching *watching, const struct signals_inherite
 	int64_t end_ms = watching->line->timeout_ms
 				 ? clock_monotonic_ms() + watching->line->timeout_ms
 				 : CLOCK_NEVER;
-	sigset_t signals;
+	auto_close int signals = -1;
+	sigset_t set;
 
-	sigemptyset(&signals);
+	sigemptyset(&set);
 	for (const int *at = (const int[]){SIGTERM, SIGINT, SIGHUP, SIGTSTP, SIGCHLD, 0}; *at; at++)
-		sigaddset(&signals, *at);
-	while (!is_over(watching)) {
-		int64_t left = time_left(watching, end_ms), part = left < 60000 ? left : 60000;
-		const struct timespec wait = {part / 1000, part % 1000 * 1000000};
-		int signal;
+		sigaddset(&set, *at);
+	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	while (watching->code == CODE_NONE || watching->pid > 0) {
+		bool hears = watching->pid == 0;
+		struct pollfd fds[] = {{.fd = signals, .events = POLLIN},
+				       {.fd = hears ? watching->words[0] : -1, .events = POLLIN}};
+		/* Without end where a stop is known, and where the end has come. */
+		bool timed = watching->code == CODE_NONE && !notices_stop(&watching->notices);
+		int64_t left = timed && end_ms != CLOCK_NEVER ? clock_left_ms(end_ms) : 60000;
 
-		if (left <= 0) {
+		if (left <= 0)
 			end_command(watching, CODE_TIMED_OUT);
-			continue;
-		}
-		signal = sigtimedwait(&signals, NULL, &wait);
-		if (signal < 0 || signal == SIGCHLD ||
-		    sigismember(&inherited->ignored, signal) == 1)
-			continue;
-		/* Ctrl-Z. A command that runs goes on: it saves, and is in a group of its own. */
-		if (signal == SIGTSTP)
-			signals_stop_self(signal, false);
-		else
-			end_command(watching, 0);
+		else if (poll(fds, 2, (int)(left < 60000 ? left : 60000)) > 0 && fds[0].revents)
+			handle_signal(watching, signals, inherited);
+		else if (fds[1].revents)
+			hear_word(watching);
 	}
 	return watching->code;
 }
@@ -398,6 +380,8 @@ static int watch(struct watching *watching, const struct signals_inherited *inhe
 	struct cloud_watch *cloud_watch;
 	int code;
 
+	if (pipe2(watching->words, O_CLOEXEC) < 0)
+		return err_os(err, errno, "pipe");
 	if (cloud_watch_start(&sources, &cloud_watch, err) < 0)
 		return -1;
 	if (cloud_watch_states(cloud_watch, NULL, 0) > 0)
@@ -418,12 +402,7 @@ int cmd_watch(int argc, char **argv)
 {
 	struct signals_inherited inherited;
 	struct watch_line line = {0};
-	struct watching watching = {
-		.line = &line,
-		.turn = PTHREAD_MUTEX_INITIALIZER,
-		.state = PTHREAD_MUTEX_INITIALIZER,
-		.code = CODE_NONE,
-	};
+	struct watching watching = {.line = &line, .code = CODE_NONE};
 	char *by_shell[] = {(char *)"/bin/sh", (char *)"-c", NULL, NULL}, **command;
 	struct err err = {0};
 	int code;

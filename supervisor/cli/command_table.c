@@ -37,23 +37,22 @@ const struct command commands[] = {
 
 const size_t command_count = sizeof(commands) / sizeof(commands[0]);
 
-static bool is_verb(const char *word)
+const struct command *command_find(const char *name)
 {
 	for (size_t i = 0; i < command_count; i++)
-		if (text_equal(commands[i].verb->name, word))
-			return true;
-	return false;
+		if (text_equal(commands[i].verb->name, name))
+			return &commands[i];
+	return NULL;
 }
 
 static int refuse_option(const char *option, char **behind)
 {
 	const char *verb = "VERB";
 
-	for (; behind && *behind; behind++)
-		if (is_verb(*behind)) {
-			verb = *behind;
-			break;
-		}
+	while (behind && *behind && !command_find(*behind))
+		behind++;
+	if (behind && *behind)
+		verb = *behind;
 	log_error("'%s' stands where a verb should: options come behind it, as in `reprieve %s %s "
 		  "...`. See `reprieve --help`",
 		  option, verb, option);

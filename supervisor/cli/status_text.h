@@ -1,4 +1,4 @@
-/* PURE. What a supervisor answers to "status" (control/control_socket.h), in words for people. None
+/* PURE. What a supervisor answers to "status" (control/control.h), in words for people. None
  * of them has a control character of somebody else's in it. */
 #ifndef STATUS_TEXT_H
 #define STATUS_TEXT_H

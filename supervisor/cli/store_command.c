@@ -16,11 +16,11 @@
 /* Beside a job that saves and forgets ten times a second. */
 #define FINDS_MOST 8
 
-static int set_job(void *store_command, const char *value, struct err *err)
+static int set_job(void *command, const char *value, struct err *err)
 {
 	if (job_name_check(value, err) < 0)
 		return -1;
-	((struct store_command *)store_command)->job = value;
+	((struct store_command *)command)->job = value;
 	return 0;
 }
 
@@ -57,9 +57,9 @@ const struct help_row store_command_exits[] = {
 };
 // clang-format on
 
-int store_command_fail(const struct store_command *store_command, const struct err *err)
+int store_command_fail(const struct store_command *command, const struct err *err)
 {
-	(void)store_command;
+	(void)command;
 	log_error("%s", err->text);
 	return err->kind == ERR_INVALID || err->kind == ERR_UNFIT || err->kind == ERR_DENIED ||
 			       err->kind == ERR_VERSION
@@ -68,17 +68,17 @@ int store_command_fail(const struct store_command *store_command, const struct e
 }
 
 /* The first few names are the help: a name that is not there is a mistyped one, mostly. */
-int store_command_check_job(const struct store_command *store_command)
+int store_command_check_job(const struct store_command *command)
 {
 	auto_free char *names = text_copy("");
 	struct storage_job_names jobs = {0};
 	struct err err;
 	int code = EXIT_CONFIGURATION;
 
-	if (storage_list_jobs(store_command->store, &jobs, NULL, &err) < 0)
-		return store_command_fail(store_command, &err);
+	if (storage_list_jobs(command->store, &jobs, NULL, &err) < 0)
+		return store_command_fail(command, &err);
 	for (size_t i = 0; i < jobs.count; i++) {
-		if (text_equal(jobs.names[i], store_command->job))
+		if (text_equal(jobs.names[i], command->job))
 			code = -1;
 		if (i < NAMES_MOST) {
 			char *more = text_format("%s%s%s", names, i > 0 ? ", " : ": it has ",
@@ -89,7 +89,7 @@ int store_command_check_job(const struct store_command *store_command)
 		}
 	}
 	if (code >= 0)
-		log_error("%s has no job %s%s%s", store_command->store, store_command->job,
+		log_error("%s has no job %s%s%s", command->store, command->job,
 			  jobs.count > 0 ? names : ", nor any other yet",
 			  jobs.count > NAMES_MOST ? ", ..." : "");
 	storage_job_names_release(&jobs);
@@ -98,31 +98,28 @@ int store_command_check_job(const struct store_command *store_command)
 
 /* A list only sees what is missing or cut short: the damaged one may be the latest again when this
  * is tried once more. "" if there is none. The caller frees. */
-static char *good_snapshot_before(const struct store_command *store_command,
-				  struct snapshot_id damaged)
+static char *good_snapshot_before(const struct store_command *command, struct snapshot_id damaged)
 {
 	auto_(snapshot_list_release) struct snapshot_list list = {0};
-	const char *target =
-		store_command->words[0] && store_command->words[1] ? store_command->words[1] : "";
+	const char *target = command->words[0] && command->words[1] ? command->words[1] : "";
 	auto_free char *word = text_shell_word(target), *store = NULL;
 	char id[SNAPSHOT_ID_TEXT];
 
-	if (storage_list_snapshots(store_command->storage, &list, NULL, NULL) < 0)
+	if (storage_list_snapshots(command->storage, &list, NULL, NULL) < 0)
 		return text_copy("");
-	store = text_shell_word(store_command->store);
+	store = text_shell_word(command->store);
 	for (size_t i = 0; i < list.count; i++)
 		if (list.items[i].state == SNAPSHOT_GOOD &&
 		    snapshot_id_compare(list.items[i].id, damaged) < 0)
 			return text_format("; the good one before it: `reprieve %s %s%s%s --store "
 					   "%s --job %s`",
-					   store_command->verb,
-					   snapshot_id_format(list.items[i].id, id),
+					   command->verb, snapshot_id_format(list.items[i].id, id),
 					   target[0] ? " " : "", target[0] ? word : "", store,
-					   store_command->job);
+					   command->job);
 	return text_copy("");
 }
 
-int store_command_fail_snapshot(const struct store_command *store_command, struct snapshot_id id,
+int store_command_fail_snapshot(const struct store_command *command, struct snapshot_id id,
 				const struct err *err)
 {
 	auto_json json_t *body = NULL;
@@ -131,57 +128,56 @@ int store_command_fail_snapshot(const struct store_command *store_command, struc
 	int code;
 
 	if (err->kind == ERR_CORRUPT) {
-		auto_free char *before = good_snapshot_before(store_command, id);
+		auto_free char *before = good_snapshot_before(command, id);
 
 		log_error("%s%s", err->text, before);
 		return EXIT_FAILURE;
 	}
 	/* Not found may also be something else that the call needed. */
 	if (err->kind != ERR_NOT_FOUND ||
-	    storage_read_manifest(store_command->storage, id, &body, NULL, &second) == 0 ||
+	    storage_read_manifest(command->storage, id, &body, NULL, &second) == 0 ||
 	    second.kind != ERR_NOT_FOUND)
-		return store_command_fail(store_command, err);
-	code = store_command_check_job(store_command);
+		return store_command_fail(command, err);
+	code = store_command_check_job(command);
 	if (code >= 0)
 		return code;
 	log_error("job %s has no snapshot %s in %s: `reprieve list` shows those that there are",
-		  store_command->job, snapshot_id_format(id, text), store_command->store);
+		  command->job, snapshot_id_format(id, text), command->store);
 	return EXIT_FAILURE;
 }
 
 /* A store that is not there is a mistake in its name, mostly. */
-static int open_failed(const struct store_command *store_command, const struct err *err)
+static int open_failed(const struct store_command *command, const struct err *err)
 {
-	int code = store_command_fail(store_command, err);
+	int code = store_command_fail(command, err);
 
 	return err->kind == ERR_NOT_FOUND ? EXIT_CONFIGURATION : code;
 }
 
 /* Without --job: the only one there is. Several: their names are the help. */
-static int choose_only_job(struct store_command *store_command)
+static int choose_only_job(struct store_command *command)
 {
 	struct storage_job_names jobs = {0};
 	struct err err;
 	int status = -1;
 
-	if (store_command->job)
+	if (command->job)
 		return -1;
-	if (store_command->writes) {
-		log_error("%s: no job given: write --job NAME", store_command->verb);
+	if (command->writes) {
+		log_error("%s: no job given: write --job NAME", command->verb);
 		return EXIT_USAGE;
 	}
-	if (storage_list_jobs(store_command->store, &jobs, NULL, &err) < 0)
-		return open_failed(store_command, &err);
+	if (storage_list_jobs(command->store, &jobs, NULL, &err) < 0)
+		return open_failed(command, &err);
 	if (jobs.count == 1) {
-		store_command->owned_job = text_copy(jobs.names[0]);
-		store_command->job = store_command->owned_job;
+		command->owned_job = text_copy(jobs.names[0]);
+		command->job = command->owned_job;
 	} else if (jobs.count == 0) {
-		log_error("%s holds no jobs yet", store_command->store);
+		log_error("%s holds no jobs yet", command->store);
 		status = EXIT_FAILURE;
-	} else if (!store_command->all_jobs) {
-		log_error("%s holds %zu jobs (%s, %s%s): choose one with --job",
-			  store_command->store, jobs.count, jobs.names[0], jobs.names[1],
-			  jobs.count > 2 ? ", ..." : "");
+	} else if (!command->all_jobs) {
+		log_error("%s holds %zu jobs (%s, %s%s): choose one with --job", command->store,
+			  jobs.count, jobs.names[0], jobs.names[1], jobs.count > 2 ? ", ..." : "");
 		status = EXIT_USAGE;
 	}
 	storage_job_names_release(&jobs);
@@ -189,61 +185,61 @@ static int choose_only_job(struct store_command *store_command)
 }
 
 /* The only job, where none is named; -1 to go on, else the exit code. */
-static int open_job(struct store_command *store_command)
+static int open_job(struct store_command *command)
 {
 	struct storage_options storage = {
-		.create = store_command->writes,
-		.read_only = !store_command->writes && !store_command->changes,
+		.create = command->writes,
+		.read_only = !command->writes && !command->changes,
 	};
 	struct err err;
-	int code = choose_only_job(store_command);
+	int code = choose_only_job(command);
 
-	if (code >= 0 || !store_command->job)
+	if (code >= 0 || !command->job)
 		return code;
-	storage.url = store_command->store;
-	storage.is_private = store_command->owned_store != NULL;
-	storage.job = store_command->job;
-	storage.transfer = store_command->transfer;
-	if (storage_open(&storage, &store_command->storage, NULL, &err) < 0)
-		return open_failed(store_command, &err);
+	storage.url = command->store;
+	storage.is_private = command->owned_store != NULL;
+	storage.job = command->job;
+	storage.transfer = command->transfer;
+	if (storage_open(&storage, &command->storage, NULL, &err) < 0)
+		return open_failed(command, &err);
 	return -1;
 }
 
 int store_command_begin(const struct verb *verb, int argc, char **argv, void *options)
 {
-	struct store_command *store_command = options;
+	struct store_command *command = options;
 	auto_free char *waiting = NULL;
 	struct slow_warning slow;
 	struct err err;
-	int code = option_table_parse(verb, argc, argv, options, &store_command->words);
+	int code = option_table_parse(verb, argc, argv, options, &command->words);
 
 	if (code >= 0)
 		return code;
-	store_command->verb = verb->name;
-	if (!store_command->store) {
-		store_command->owned_store = default_store_url(&err);
-		if (!store_command->owned_store && !store_command->no_job)
-			return store_command_fail(store_command, &err);
-		store_command->store = store_command->owned_store;
+	command->verb = verb->name;
+	if (!command->store) {
+		command->owned_store = default_store_url(&err);
+		if (!command->owned_store && !command->no_job)
+			return store_command_fail(command, &err);
+		command->store = command->owned_store;
 	}
-	if (store_command->no_job)
+	if (command->no_job)
 		return -1;
-	waiting = storage_waiting_text(store_command->store);
+	waiting = storage_waiting_text(command->store);
 	slow_warning_begin(&slow, STORAGE_SLOW_MS, waiting);
-	code = open_job(store_command);
+	code = open_job(command);
 	slow_warning_end(&slow);
 	return code;
 }
 
-void store_command_end(struct store_command *store_command)
+void store_command_end(struct store_command *command)
 {
-	storage_close(store_command->storage);
-	free(store_command->owned_store);
-	free(store_command->owned_job);
-	*store_command = (struct store_command){0};
+	storage_close(command->storage);
+	free(command->owned_store);
+	free(command->owned_job);
+	*command = (struct store_command){0};
 }
 
-int store_command_find_snapshot(struct store_command *store_command, const char *word,
+int store_command_find_snapshot(struct store_command *command, const char *word,
 				struct snapshot_id *id)
 {
 	auto_(snapshot_list_release) struct snapshot_list list = {0};
@@ -258,8 +254,8 @@ int store_command_find_snapshot(struct store_command *store_command, const char 
 			  word);
 		return EXIT_USAGE;
 	}
-	if (storage_list_snapshots(store_command->storage, &list, NULL, &err) < 0)
-		return store_command_fail(store_command, &err);
+	if (storage_list_snapshots(command->storage, &list, NULL, &err) < 0)
+		return store_command_fail(command, &err);
 	for (size_t i = 0; i < list.count; i++) {
 		char passed[SNAPSHOT_ID_TEXT];
 		const struct snapshot_info *item = &list.items[i];
@@ -278,18 +274,18 @@ int store_command_find_snapshot(struct store_command *store_command, const char 
 		*id = item->id;
 		return -1;
 	}
-	code = list.count == 0 ? store_command_check_job(store_command) : -1;
+	code = list.count == 0 ? store_command_check_job(command) : -1;
 	if (code >= 0)
 		return code;
-	log_error("job %s has no usable snapshot in %s", store_command->job, store_command->store);
+	log_error("job %s has no usable snapshot in %s", command->job, command->store);
 	return EXIT_FAILURE;
 }
 
-bool store_command_find_again(struct store_command *store_command, const char *word,
+bool store_command_find_again(struct store_command *command, const char *word,
 			      struct snapshot_id *id, const struct err *err)
 {
 	return text_equal(word, "latest") && err->kind == ERR_NOT_FOUND &&
-	       store_command->found_again++ < FINDS_MOST &&
-	       storage_is_forgotten(store_command->storage, *id, NULL) &&
-	       store_command_find_snapshot(store_command, word, id) < 0;
+	       command->found_again++ < FINDS_MOST &&
+	       storage_is_forgotten(command->storage, *id, NULL) &&
+	       store_command_find_snapshot(command, word, id) < 0;
 }

@@ -53,23 +53,23 @@ extern const struct option_row one_member_rows[];
  * otherwise the exit code to leave with (0 after --help, 64, 78, or 1 when the store is empty).
  */
 int store_command_begin(const struct verb *verb, int argc, char **argv, void *options);
-void store_command_end(struct store_command *store_command);
+void store_command_end(struct store_command *command);
 
 /* One line on stderr and the exit code that goes with the kind: 78 for what the user can mend in
  * the configuration, 1 otherwise. */
-int store_command_fail(const struct store_command *store_command, const struct err *err);
+int store_command_fail(const struct store_command *command, const struct err *err);
 
 /* The same for a call about one snapshot: one that is not there is said as such, and of a damaged
  * one the good one before it. */
-int store_command_fail_snapshot(const struct store_command *store_command, struct snapshot_id id,
+int store_command_fail_snapshot(const struct store_command *command, struct snapshot_id id,
 				const struct err *err);
 
 /* Of a job of which nothing was found: is it in the store at all? Says which there are if not.
  * Returns -1 to go on, else the exit code. */
-int store_command_check_job(const struct store_command *store_command);
+int store_command_check_job(const struct store_command *command);
 
 /* "latest" or an ID. Says what is wrong. Returns -1 to go on, else the exit code. */
-int store_command_find_snapshot(struct store_command *store_command, const char *word,
+int store_command_find_snapshot(struct store_command *command, const char *word,
 				struct snapshot_id *id);
 
 /*
@@ -77,7 +77,7 @@ int store_command_find_snapshot(struct store_command *store_command, const char 
  * it has been forgotten since it was found, because there is a newer one now: *id is that one.
  * False: it is something else, or happens again and again.
  */
-bool store_command_find_again(struct store_command *store_command, const char *word,
+bool store_command_find_again(struct store_command *command, const char *word,
 			      struct snapshot_id *id, const struct err *err);
 
 /* Also of options that begin with it. */

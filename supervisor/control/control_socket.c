@@ -1,6 +1,5 @@
-#include "control_socket.h"
+#include "control.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -331,22 +330,20 @@ void control_socket_close(struct control_socket *control_socket)
 }
 
 /* Waits until the socket is readable. */
-static int wait_for_reply(int fd, struct cancel *cancel, struct err *err)
+static int wait_for_reply(int fd, int64_t deadline_ms, struct err *err)
 {
-	struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
+	struct pollfd readable = {.fd = fd, .events = POLLIN};
+	int64_t left;
 
-	if (cancel)
-		fds[1].fd = cancel->fd;
-	for (;;) {
-		int64_t left = cancel ? cancel_left_ms(cancel) : CLOCK_NEVER;
+	while ((left = clock_left_ms(deadline_ms)) > 0) {
+		int ready = poll(&readable, 1, left > INT_MAX ? INT_MAX : (int)left);
 
-		if (cancel && cancel_check(cancel, err) < 0)
-			return -1;
-		if (poll(fds, 2, left > INT_MAX ? -1 : (int)left) < 0 && errno != EINTR)
-			return err_os(err, errno, "poll");
-		if (fds[0].revents)
+		if (ready > 0)
 			return 0;
+		if (ready < 0 && errno != EINTR)
+			return err_os(err, errno, "poll");
 	}
+	return err_set(err, ERR_CANCELLED, "out of time");
 }
 
 /* Delivers the complete lines and keeps the rest. */
@@ -370,7 +367,7 @@ static int deliver_replies(struct bytes *input, void (*replied)(void *arg, json_
 
 /* Non-blocking, because a stopped supervisor (SIGSTOP) accepts nobody: once its backlog is full, a
  * blocking connect(2) would wait for ever. */
-static int connect_socket(const char *path, struct cancel *cancel, struct err *err)
+static int connect_socket(const char *path, int64_t deadline_ms, struct err *err)
 {
 	struct sockaddr_un address;
 	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -385,8 +382,9 @@ static int connect_socket(const char *path, struct cancel *cancel, struct err *e
 
 		if (reason != EAGAIN)
 			return err_os(err, reason, "%s", path);
-		if (cancel_sleep(cancel, CONNECT_AGAIN_MS, err) < 0)
-			return -1;
+		if (clock_left_ms(deadline_ms) <= 0)
+			return err_set(err, ERR_CANCELLED, "out of time");
+		usleep(CONNECT_AGAIN_MS * 1000);
 	}
 	fcntl(fd, F_SETFL, 0);
 	return steal_fd(&fd);
@@ -403,9 +401,9 @@ static void send_request(int fd, json_t *request)
 	shutdown(fd, SHUT_WR); /* the server closes after its last reply */
 }
 
-int control_socket_ask(const char *path, json_t *request, struct cancel *cancel, struct err *err)
+int control_socket_ask(const char *path, json_t *request, int64_t deadline_ms, struct err *err)
 {
-	int fd = connect_socket(path, cancel, err);
+	int fd = connect_socket(path, deadline_ms, err);
 
 	if (fd >= 0)
 		send_request(fd, request);
@@ -413,14 +411,15 @@ int control_socket_ask(const char *path, json_t *request, struct cancel *cancel,
 }
 
 int control_socket_await(int fd, void (*replied)(void *arg, json_t *reply), void *arg,
-			 struct cancel *cancel, struct err *err)
+			 int64_t deadline_ms, struct err *err)
 {
 	auto_(bytes_release) struct bytes input = {.limit = 1 << 20};
 
 	for (;;) {
 		ssize_t got;
 
-		if (wait_for_reply(fd, cancel, err) < 0 || bytes_reserve(&input, 4096, err) < 0)
+		if (wait_for_reply(fd, deadline_ms, err) < 0 ||
+		    bytes_reserve(&input, 4096, err) < 0)
 			return -1;
 		got = recv(fd, input.data + input.size, 4096, MSG_DONTWAIT);
 		if (got == 0 || (got < 0 && errno == ECONNRESET))
@@ -435,10 +434,39 @@ int control_socket_await(int fd, void (*replied)(void *arg, json_t *reply), void
 }
 
 int control_socket_call(const char *path, json_t *request,
-			void (*replied)(void *arg, json_t *reply), void *arg, struct cancel *cancel,
+			void (*replied)(void *arg, json_t *reply), void *arg, int64_t deadline_ms,
 			struct err *err)
 {
-	auto_close int fd = control_socket_ask(path, request, cancel, err);
+	auto_close int fd = control_socket_ask(path, request, deadline_ms, err);
 
-	return fd < 0 ? -1 : control_socket_await(fd, replied, arg, cancel, err);
+	return fd < 0 ? -1 : control_socket_await(fd, replied, arg, deadline_ms, err);
+}
+
+static void keep_reply(void *arg, json_t *reply)
+{
+	json_t **answer = arg;
+
+	json_decref(*answer);
+	*answer = json_incref(reply);
+}
+
+int control_client_query(const char *directory, const char *what, int64_t patience_ms,
+			 json_t **answer, struct err *err)
+{
+	auto_free char *path = text_format("%s/%s", directory, SESSION_CONTROL);
+	auto_json json_t *request = json_pack("{s:s}", "do", what);
+
+	*answer = NULL;
+	if (control_socket_call(path, request, keep_reply, answer,
+				clock_monotonic_ms() + patience_ms, err) < 0)
+		return -1;
+	if (!*answer)
+		return err_set(err, ERR_FAILED, "the supervisor exited before it replied");
+	if (!text_equal(json_text_or(*answer, "event", ""), "failed"))
+		return 0;
+	err_set(err, ERR_RETRY, "the supervisor refuses: %s",
+		json_text_or(*answer, "error", "no reason given"));
+	json_decref(*answer);
+	*answer = NULL;
+	return -1;
 }

@@ -1,11 +1,10 @@
-#include "session.h"
+#include "control.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "base/walk.h"
 #include "process/process.h"
-#include "session_place.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,34 +15,105 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define START_LOCK_MOST_MS 10000
 #define START_LOCK_POLL_MS 20
-#define NAME_MOST 24 /* the longest file name in a session; a socket address limits the path */
+#define NAME_MOST 24  /* the longest file name in a session; a socket address limits the path */
+#define ABOUT "about" /* a line each: job, member, its main process, store, boot, directory */
+#define ABOUT_MOST (64 * 1024)
+#define PARENTS 4
+#define LEFT_AGE_MOST_S (7 * 24 * 3600)
 
-static int write_name(const char *path, const char *file, const char *text, struct err *err)
+/* --- where they lie --- */
+
+/* The directories that may hold sessions, best first; NULL: there is no such place here. */
+static char *session_parent(int index)
 {
-	auto_free char *name = text_format("%s/%s", path, file);
-	auto_close int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
 
-	if (fd < 0)
-		return err_os(err, errno, "%s", name);
-	if (file_write_all(fd, text, strlen(text), err) < 0)
-		return err_wrap(err, "%s", name);
+	if (index == 0)
+		return runtime && runtime[0] == '/' ? text_format("%s/reprieve", runtime) : NULL;
+	/* Where nobody else can take the name before us. Last, because it may be on a network. */
+	if (index == 3) {
+		const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+		if (cache && cache[0] == '/')
+			return text_format("%s/reprieve", cache);
+		return home && home[0] == '/' ? text_format("%s/.cache/reprieve", home) : NULL;
+	}
+	return text_format("%s/reprieve-%u", index == 1 ? "/tmp" : "/dev/shm", (unsigned)getuid());
+}
+
+/* Everybody may write to /tmp: another user may have created something there under our name. */
+static int check_parent(const char *path, struct err *err)
+{
+	struct stat status;
+
+	if (lstat(path, &status) < 0)
+		return err_os(err, errno, "%s", path);
+	if (!S_ISDIR(status.st_mode) || status.st_uid != getuid() || (status.st_mode & 077) != 0)
+		return err_set(err, ERR_DENIED,
+			       "%s is not a private directory of this user (mode 0700)", path);
 	return 0;
+}
+
+static int make_parent(const char *path, struct err *err)
+{
+	auto_free char *above = text_copy_n(path, (size_t)(strrchr(path, '/') - path));
+
+	if (text_ends(above, "/.cache"))
+		(void)mkdir(above, 0700);
+	if (mkdir(path, 0700) < 0 && errno != EEXIST && errno != EROFS)
+		return err_os(err, errno, "cannot make directory %s", path);
+	return check_parent(path, err);
+}
+
+/* The lock of a session, which its supervisor holds for as long as it lives. -1 with errno. */
+static int open_lock(const char *directory, int flags)
+{
+	auto_free char *path = text_format("%s/lock", directory);
+
+	return open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+/* PIDs are not comparable between two. */
+static uint64_t pid_namespace(void)
+{
+	uint64_t device, inode;
+
+	return proc_pid_namespace(&device, &inode) ? inode : 0;
+}
+
+/* --- one's own --- */
+
+static int write_about(const char *session, const char *job, unsigned member, const char *process,
+		       const char *store, const char *place, struct err *err)
+{
+	auto_free char *path = text_format("%s/" ABOUT, session);
+	auto_free char *text =
+		text_format("%s\n%u\n%s\n%s\n%s", job, member, process ? process : "",
+			    store ? store : "", place ? place : "");
+
+	return file_replace(path, text, strlen(text), err);
+}
+
+static void note(const struct session *session)
+{
+	if (session->directory)
+		(void)write_about(session->directory, session->job, session->member,
+				  session->process, session->store, session->place, NULL);
 }
 
 /* Returns the descriptor of the lock, which is held; -1 on error. */
 static int fill_new_session(const char *path, const char *job, unsigned member, struct err *err)
 {
-	auto_free char *digits = text_format("%u", member);
-	auto_close int lock = session_open_lock(path, O_RDWR | O_CREAT | O_EXCL);
+	auto_close int lock = open_lock(path, O_RDWR | O_CREAT | O_EXCL);
 
 	if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0)
 		return err_os(err, errno, "%s", path);
-	if (write_name(path, SESSION_JOB, job, err) < 0 ||
-	    write_name(path, SESSION_MEMBER, digits, err) < 0)
+	if (write_about(path, job, member, NULL, NULL, NULL, err) < 0)
 		return -1;
 	return steal_fd(&lock);
 }
@@ -53,7 +123,7 @@ static int open_session_in(const char *above, const char *job, unsigned member,
 {
 	char nonce[33];
 
-	if (session_parent_make(above, err) < 0)
+	if (make_parent(above, err) < 0)
 		return -1;
 	random_hex(nonce);
 	auto_free char *path = text_format("%s/%d-%.8s", above, (int)getpid(), nonce);
@@ -73,8 +143,10 @@ static int open_session_in(const char *above, const char *job, unsigned member,
 		file_remove_tree(hidden, NULL);
 		return -1;
 	}
-	session->directory = steal(&path);
-	session->lock_fd = steal_fd(&lock);
+	*session = (struct session){.directory = steal(&path),
+				    .lock_fd = steal_fd(&lock),
+				    .job = text_copy(job),
+				    .member = member};
 	return 0;
 }
 
@@ -83,7 +155,7 @@ int session_open(const char *job, unsigned member, struct session *session, stru
 	struct err reason;
 
 	*session = (struct session){.lock_fd = -1};
-	for (int i = 0; i < SESSION_PARENTS; i++) {
+	for (int i = 0; i < PARENTS; i++) {
 		auto_free char *above = session_parent(i);
 
 		if (above && open_session_in(above, job, member, session, &reason) == 0)
@@ -99,6 +171,10 @@ void session_close(struct session *session)
 	file_remove_tree(session->directory, NULL);
 	close(session->lock_fd);
 	free(session->directory);
+	free(session->job);
+	free(session->process);
+	free(session->store);
+	free(session->place);
 	*session = (struct session){.lock_fd = -1};
 }
 
@@ -108,11 +184,11 @@ int session_lock_start(const char *job, struct cancel *cancel)
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
 	auto_close int fd = -1;
 
-	for (int i = 0; i < SESSION_PARENTS && fd < 0; i++) {
+	for (int i = 0; i < PARENTS && fd < 0; i++) {
 		auto_free char *above = session_parent(i);
 		auto_free char *path = above ? text_format("%s/.starts", above) : NULL;
 
-		if (above && session_parent_check(above, NULL) == 0)
+		if (above && check_parent(above, NULL) == 0)
 			fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	}
 	/* Each job locks one byte. Two jobs may share a byte; then one start waits for the other.
@@ -131,29 +207,228 @@ char *session_path(const struct session *session, const char *name)
 	return session->directory ? text_format("%s/%s", session->directory, name) : NULL;
 }
 
-void session_note_job(const struct session *session, pid_t pid)
+void session_note_job(struct session *session, pid_t pid)
 {
-	auto_free char *text = text_format("%d %" PRIu64 " %" PRIu64 "\n", (int)pid,
-					   process_start_time(pid), session_pid_namespace());
-	auto_free char *path = session_path(session, SESSION_PROCESS);
-
-	if (path)
-		(void)file_replace(path, text, strlen(text), NULL);
+	free(session->process);
+	session->process = text_format("%d %" PRIu64 " %" PRIu64, (int)pid, process_start_time(pid),
+				       pid_namespace());
+	note(session);
 }
 
-void session_note_store(const struct session *session, const char *store)
+void session_note_store(struct session *session, const char *store)
 {
-	auto_free char *path = session_path(session, SESSION_STORE);
-
-	if (path)
-		(void)file_replace(path, store, strlen(store), NULL);
+	free(session->store);
+	session->store = text_copy(store);
+	note(session);
 }
 
-void session_note_place(const struct session *session, const char *directory, const char *boot)
+void session_note_place(struct session *session, const char *directory, const char *boot)
 {
-	auto_free char *path = session_path(session, SESSION_PLACE);
-	auto_free char *text = text_format("%s %s", boot, directory);
+	free(session->place);
+	session->place = *boot ? text_format("%s\n%s", boot, directory) : NULL;
+	note(session);
+}
 
-	if (path && *boot)
-		(void)file_replace(path, text, strlen(text), NULL);
+/* --- those of others --- */
+
+static bool is_session_name(const char *name, pid_t *pid)
+{
+	const char *dash = strchr(name, '-');
+	uint64_t number;
+
+	if (!dash)
+		return false;
+	auto_free char *digits = text_copy_n(name, (size_t)(dash - name));
+	if (!text_to_u64(digits, INT32_MAX, &number))
+		return false;
+	*pid = (pid_t)number;
+	return true;
+}
+
+/* What is not known is "". */
+static void read_about(struct session_info *info)
+{
+	auto_free char *path = text_format("%s/" ABOUT, info->directory);
+	auto_(bytes_release) struct bytes text = {.limit = ABOUT_MOST};
+	const char **const lines[] = {&info->job, &info->member, &info->process, &info->store,
+				      &info->boot};
+	struct process_sample sample;
+	uint64_t start_time, namespace;
+	char *rest;
+	int pid;
+
+	(void)file_read(path, &text, NULL);
+	rest = info->text = text_copy_n(text.data ? (char *)text.data : "", text.size);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		*lines[i] = rest ? strsep(&rest, "\n") : "";
+	info->place = rest ? rest : "";
+	if (sscanf(info->process, "%d %" SCNu64 " %" SCNu64, &pid, &start_time, &namespace) < 3)
+		return;
+	info->job_pid = pid;
+	info->job_runs = pid > 0 && namespace == pid_namespace() &&
+			 process_read_sample(pid, &sample) && sample.start_time == start_time;
+}
+
+/* Tries a shared lock, so that two clients do not take each other for a supervisor. */
+bool session_is_alive(const char *directory)
+{
+	auto_close int lock = open_lock(directory, O_RDONLY);
+
+	return lock >= 0 && flock(lock, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
+void session_list_release(struct session_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		free(list->items[i].directory);
+		free(list->items[i].text);
+	}
+	free(list->items);
+	*list = (struct session_list){0};
+}
+
+/* Every session of this user, alive or not. */
+static struct session_list read_all(void)
+{
+	struct session_list list = {0};
+	pid_t pid;
+
+	for (int i = 0; i < PARENTS; i++) {
+		auto_free char *above = session_parent(i);
+		auto_(walk_close) struct walk walk = {0};
+
+		if (above && check_parent(above, NULL) == 0)
+			(void)walk_open(&walk, above, 0);
+		while (walk_next(&walk)) {
+			if (!is_session_name(walk.name, &pid))
+				continue;
+			list.items = memory_grow(list.items, list.count + 1, sizeof(list.items[0]));
+			list.items[list.count] =
+				(struct session_info){.pid = pid,
+						      .directory = text_format("%s/%s", above,
+									       walk.name)};
+			read_about(&list.items[list.count++]);
+		}
+	}
+	return list;
+}
+
+void session_find(struct session_list *list, bool orphans, const char *job)
+{
+	struct session_list all = read_all();
+
+	*list = (struct session_list){.items = memory_new((all.count + 1) * sizeof(all.items[0]))};
+	for (size_t i = 0; i < all.count; i++) {
+		struct session_info *info = &all.items[i];
+
+		if (session_is_alive(info->directory) == orphans || !*info->job ||
+		    (orphans && !info->job_runs) || (job && !text_equal(info->job, job)))
+			continue;
+		list->items[list->count++] = *info;
+		info->directory = info->text = NULL;
+	}
+	session_list_release(&all);
+}
+
+/* Dead, with nothing left of its job. Shared: others may look at the same time, and none of them
+ * removes it meanwhile. Returns the descriptor; -1: it is not. */
+static int hold_dead(const struct session_info *info)
+{
+	auto_close int lock = open_lock(info->directory, O_RDONLY);
+
+	return lock >= 0 && flock(lock, LOCK_SH | LOCK_NB) == 0 && !info->job_runs
+		       ? steal_fd(&lock)
+		       : -1;
+}
+
+void session_each_dead(const char *directory, void (*each)(void *arg, const char *directory),
+		       void *arg)
+{
+	auto_(session_list_release) struct session_list all = read_all();
+
+	for (size_t i = 0; i < all.count; i++) {
+		auto_close int lock = hold_dead(&all.items[i]);
+
+		if (lock >= 0 && *directory && text_equal(all.items[i].place, directory))
+			each(arg, all.items[i].directory);
+	}
+}
+
+/* Whose it was is of no use any more: the first who finds it dead takes that out. From then on its
+ * age counts, by the time of the directory, which nothing changes after that. */
+static int64_t age_of_dead(const struct session_info *info)
+{
+	auto_free char *place = text_format("%s\n%s", info->boot, info->place);
+	struct stat status;
+
+	if (*info->job)
+		(void)write_about(info->directory, "", 0, NULL, NULL, place, NULL);
+	return lstat(info->directory, &status) == 0 ? (int64_t)(time(NULL) - status.st_mtime)
+						    : INT64_MAX;
+}
+
+static void remove_dead(const char *path)
+{
+	auto_close int lock = open_lock(path, O_RDWR);
+
+	if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0)
+		file_remove_tree(path, NULL);
+}
+
+static int compare_ages(const void *first, const void *second)
+{
+	const struct session_info *one = first, *other = second;
+
+	return (one->age_s > other->age_s) - (one->age_s < other->age_s);
+}
+
+void session_remove_dead(const struct session *session, const char *directory, const char *boot)
+{
+	auto_(session_list_release) struct session_list all = read_all();
+	size_t above = session->directory
+			       ? (size_t)(strrchr(session->directory, '/') - session->directory) + 1
+			       : 0;
+
+	for (size_t i = 0; i < all.count; i++) {
+		struct session_info *info = &all.items[i];
+		auto_close int lock = hold_dead(info);
+
+		info->age_s = -1; /* it stays */
+		if (above == 0 || strncmp(info->directory, session->directory, above) != 0)
+			continue;
+		if (lock < 0)
+			/* It is empty if an earlier removal was interrupted. */
+			(void)rmdir(info->directory);
+		else if (!*info->place || text_equal(info->place, directory) ||
+			 !text_equal(info->boot, boot))
+			info->age_s = INT64_MAX;
+		else
+			info->age_s = age_of_dead(info);
+	}
+	if (all.count > 1)
+		qsort(all.items, all.count, sizeof(all.items[0]), compare_ages);
+	for (size_t i = 0, stay = 0; i < all.count; i++) {
+		if (all.items[i].age_s < 0)
+			continue;
+		if (stay >= LEFT_SESSIONS_MOST || all.items[i].age_s > LEFT_AGE_MOST_S)
+			remove_dead(all.items[i].directory);
+		else
+			stay++;
+	}
+}
+
+bool session_member_is_gone(const char *job, unsigned member)
+{
+	auto_(session_list_release) struct session_list all = read_all();
+	auto_free char *digits = text_format("%u", member);
+	bool dead = false;
+
+	for (size_t i = 0; i < all.count; i++) {
+		if (!text_equal(all.items[i].job, job) || !text_equal(all.items[i].member, digits))
+			continue;
+		if (session_is_alive(all.items[i].directory))
+			return false;
+		dead = true;
+	}
+	return dead;
 }

@@ -1,176 +1,145 @@
-#include "check_slurm.h"
+#include "doctor.h"
 
 #include "base/cleanup.h"
+#include "base/program.h"
 #include "base/text.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define VALUE_SIZE 256
+#define SCONTROL_MS 10000
 #define KILL_WAIT_SHORT 30 /* seconds; Slurm's default, and the default of --grace */
 #define GRACE_SHORT 30
 
-/* Finds "KEY=VALUE" between blanks, or "KEY   = VALUE" up to the end of the line, as show config
- * prints it. False, and "": the key is missing. */
-static bool value_of(const char *text, const char *key, char value[VALUE_SIZE])
-{
-	size_t length = strlen(key);
-
-	value[0] = '\0';
-	for (const char *at = text; at && (at = strstr(at, key)); at += length) {
-		const char *after = at + length;
-		bool of_config = *after == ' ';
-		size_t size;
-
-		after += strspn(after, " ");
-		if ((at != text && !isspace((unsigned char)at[-1])) || *after != '=')
-			continue;
-		after++;
-		if (of_config)
-			after += strspn(after, " ");
-		size = strcspn(after, of_config ? "\n" : " \n");
-		snprintf(value, VALUE_SIZE, "%.*s", (int)size, after);
-		return true;
-	}
-	return false;
-}
-
 /* --- the rows --- */
 
-static void requeue_row(const struct slurm_outputs *texts, struct check_list *check_list)
+static void requeue_row(const struct slurm_outputs *texts, struct check_list *list)
 {
 	long of_job = slurm_number(texts->job, "Requeue"),
 	     batch = slurm_number(texts->job, "BatchFlag");
 
 	if (batch == 0)
-		check_list_add(check_list, "requeue", CHECK_WARN, "submit a script with sbatch",
-			       "this job has no batch script (srun, salloc): it cannot be "
-			       "requeued");
+		check_add(list, "requeue", CHECK_WARN, "submit a script with sbatch",
+			  "this job has no batch script (srun, salloc): it cannot be requeued");
 	else if (of_job == 0)
-		check_list_add(check_list, "requeue", CHECK_FAIL, "submit it with sbatch --requeue",
-			       "this job may not be requeued");
+		check_add(list, "requeue", CHECK_FAIL, "submit it with sbatch --requeue",
+			  "this job may not be requeued");
 	else if (of_job > 0)
-		check_list_add(check_list, "requeue", CHECK_OK, "", "this job may be requeued");
+		check_add(list, "requeue", CHECK_OK, "", "this job may be requeued");
 	else if (slurm_number(texts->config, "JobRequeue") == 0)
-		check_list_add(check_list, "requeue", CHECK_WARN, "submit with sbatch --requeue",
-			       "jobs are not requeued unless they ask for it (JobRequeue=0)");
+		check_add(list, "requeue", CHECK_WARN, "submit with sbatch --requeue",
+			  "jobs are not requeued unless they ask for it (JobRequeue=0)");
 	else
-		check_list_add(check_list, "requeue", CHECK_OK, "",
-			       "jobs may be requeued (JobRequeue=1)");
+		check_add(list, "requeue", CHECK_OK, "", "jobs may be requeued (JobRequeue=1)");
 }
 
-static void exit_code_row(const struct slurm_outputs *texts, struct check_list *check_list)
+static void exit_code_row(const struct slurm_outputs *texts, struct check_list *list)
 {
 	switch (slurm_exit_rule(texts->config, EXIT_PREEMPTED)) {
 	case SLURM_EXIT_HOLDS:
-		check_list_add(check_list, "exit code", CHECK_FAIL,
-			       "remove 75 from RequeueExitHold",
-			       "exit code 75 (preempted, durable) puts the job on hold "
-			       "(RequeueExitHold)");
+		check_add(list, "exit code", CHECK_FAIL, "remove 75 from RequeueExitHold",
+			  "exit code 75 (preempted, durable) puts the job on hold "
+			  "(RequeueExitHold)");
 		return;
 	case SLURM_EXIT_REQUEUES:
-		check_list_add(check_list, "exit code", CHECK_OK, "",
-			       "exit code 75 requeues a job (RequeueExit), even without "
-			       "scontrol");
+		check_add(list, "exit code", CHECK_OK, "",
+			  "exit code 75 requeues a job (RequeueExit), even without scontrol");
 		return;
 	case SLURM_EXIT_NOTHING:
 	case SLURM_EXIT_UNKNOWN:
-		check_list_add(check_list, "exit code", CHECK_OK, "",
-			       "exit code 75 does not requeue a job (RequeueExit): in a container "
-			       "without scontrol it is not requeued");
+		check_add(list, "exit code", CHECK_OK, "",
+			  "exit code 75 does not requeue a job (RequeueExit): in a container "
+			  "without scontrol it is not requeued");
 		return;
 	}
 }
 
 /* Preempted tasks exit with 75 one after another, each when its own work is durable. */
-static void bad_exit_row(const struct slurm_outputs *texts, struct check_list *check_list)
+static void bad_exit_row(const struct slurm_outputs *texts, struct check_list *list)
 {
 	long kills = slurm_number(texts->config, "KillOnBadExit");
 
 	if (kills > 0)
-		check_list_add(check_list, "bad exit", CHECK_WARN, "srun --kill-on-bad-exit=0",
-			       "srun kills all tasks of a step as soon as one exits with a code "
-			       "other than 0, as the first preempted one does with 75 "
-			       "(KillOnBadExit=1)");
+		check_add(list, "bad exit", CHECK_WARN, "srun --kill-on-bad-exit=0",
+			  "srun kills all tasks of a step as soon as one exits with a code other "
+			  "than 0, as the first preempted one does with 75 (KillOnBadExit=1)");
 	else if (kills == 0)
-		check_list_add(check_list, "bad exit", CHECK_OK, "",
-			       "srun does not kill the other tasks of a step when one exits "
-			       "(KillOnBadExit=0)");
+		check_add(list, "bad exit", CHECK_OK, "",
+			  "srun does not kill the other tasks of a step when one exits "
+			  "(KillOnBadExit=0)");
 }
 
-static void kill_wait_row(const struct slurm_outputs *texts, struct check_list *check_list)
+static void kill_wait_row(const struct slurm_outputs *texts, struct check_list *list)
 {
 	long wait = slurm_number(texts->config, "KillWait");
 
 	if (wait >= 0)
-		check_list_add(check_list, "kill wait",
-			       wait < KILL_WAIT_SHORT ? CHECK_WARN : CHECK_OK,
-			       wait < KILL_WAIT_SHORT
-				       ? "get the notice earlier (--signal=B:TERM@120), or "
-					 "set --grace of run below that"
-				       : "",
-			       "from the last SIGTERM to SIGKILL: %ld s (KillWait)", wait);
+		check_add(list, "kill wait", wait < KILL_WAIT_SHORT ? CHECK_WARN : CHECK_OK,
+			  wait < KILL_WAIT_SHORT ? "get the notice earlier (--signal=B:TERM@120), "
+						   "or set --grace of run below that"
+						 : "",
+			  "from the last SIGTERM to SIGKILL: %ld s (KillWait)", wait);
 }
 
-static void grace_row(const struct slurm_outputs *texts, struct check_list *check_list)
+static void grace_row(const struct slurm_outputs *texts, struct check_list *list)
 {
 	char parameters[VALUE_SIZE], of_old[VALUE_SIZE];
 	long grace = slurm_number(texts->partition, "GraceTime");
 
 	/* The setting has moved: SlurmctldParameters before 23.02, PreemptParameters since. */
-	value_of(texts->config, "PreemptParameters", parameters);
-	value_of(texts->config, "SlurmctldParameters", of_old);
+	slurm_value(texts->config, "PreemptParameters", parameters, sizeof(parameters));
+	slurm_value(texts->config, "SlurmctldParameters", of_old, sizeof(of_old));
 	if (grace == 0)
-		check_list_add(check_list, "grace", CHECK_WARN,
-			       "set GraceTime of the partition or QOS",
-			       "preemption gives no time but KillWait (GraceTime=0)");
+		check_add(list, "grace", CHECK_WARN, "set GraceTime of the partition or QOS",
+			  "preemption gives no time but KillWait (GraceTime=0)");
 	else if (grace > 0)
-		check_list_add(check_list, "grace", grace < GRACE_SHORT ? CHECK_WARN : CHECK_OK,
-			       grace < GRACE_SHORT ? "raise GraceTime; save often (--every)" : "",
-			       "preemption gives %ld s (GraceTime)", grace);
+		check_add(list, "grace", grace < GRACE_SHORT ? CHECK_WARN : CHECK_OK,
+			  grace < GRACE_SHORT ? "raise GraceTime; save often (--every)" : "",
+			  "preemption gives %ld s (GraceTime)", grace);
 	if (strstr(parameters, "send_user_signal") || strstr(of_old, "preempt_send_user_signal"))
-		check_list_add(check_list, "notice", CHECK_OK, "",
-			       "the signal of --signal is sent when a job is preempted, to the "
-			       "batch script too");
+		check_add(list, "notice", CHECK_OK, "",
+			  "the signal of --signal is sent when a job is preempted, to the batch "
+			  "script too");
 	else
-		check_list_add(check_list, "notice", CHECK_WARN,
-			       "start it with srun reprieve run, or set send_user_signal "
-			       "(PreemptParameters; before 23.02 preempt_send_user_signal in "
-			       "SlurmctldParameters) and use --signal=B:TERM@120",
-			       "a preempted batch script gets no signal until its grace time is "
-			       "over: only processes that srun started get SIGTERM before");
+		check_add(list, "notice", CHECK_WARN,
+			  "start it with srun reprieve run, or set send_user_signal "
+			  "(PreemptParameters; before 23.02 preempt_send_user_signal in "
+			  "SlurmctldParameters) and use --signal=B:TERM@120",
+			  "a preempted batch script gets no signal until its grace time is over: "
+			  "only processes that srun started get SIGTERM before");
 }
 
-static void preemption_rows(const struct slurm_outputs *texts, struct check_list *check_list)
+static void preemption_rows(const struct slurm_outputs *texts, struct check_list *list)
 {
 	char type[VALUE_SIZE], mode[VALUE_SIZE];
 
-	if (!value_of(texts->config, "PreemptType", type))
+	if (!slurm_value(texts->config, "PreemptType", type, sizeof(type)))
 		return;
 	if (strstr(type, "none")) {
-		check_list_add(check_list, "preempt", CHECK_OK, "", "no job preempts another (%s)",
-			       type);
+		check_add(list, "preempt", CHECK_OK, "", "no job preempts another (%s)", type);
 		return;
 	}
-	if (!value_of(texts->partition, "PreemptMode", mode))
-		value_of(texts->config, "PreemptMode", mode);
+	if (!slurm_value(texts->partition, "PreemptMode", mode, sizeof(mode)))
+		slurm_value(texts->config, "PreemptMode", mode, sizeof(mode));
 	if (strstr(mode, "REQUEUE"))
-		check_list_add(check_list, "preempt", CHECK_OK, "", "preempted jobs are requeued");
+		check_add(list, "preempt", CHECK_OK, "", "preempted jobs are requeued");
 	else if (strstr(mode, "OFF")) {
-		check_list_add(check_list, "preempt", CHECK_OK, "", "jobs are not preempted here");
+		check_add(list, "preempt", CHECK_OK, "", "jobs are not preempted here");
 		return;
 	} else
-		check_list_add(check_list, "preempt", CHECK_WARN, "PreemptMode=REQUEUE",
-			       strstr(mode, "SUSPEND")
-				       ? "preempted jobs are suspended where they are, not moved "
-					 "(%s)"
-				       : "preempted jobs are cancelled (%s): a job starts again "
-					 "only "
-					 "if it gets its notice and requeues itself in time",
-			       mode);
-	grace_row(texts, check_list);
+		check_add(list, "preempt", CHECK_WARN, "PreemptMode=REQUEUE",
+			  strstr(mode, "SUSPEND")
+				  ? "preempted jobs are suspended where they are, not moved (%s)"
+				  : "preempted jobs are cancelled (%s): a job starts again only if "
+				    "it gets its notice and requeues itself in time",
+			  mode);
+	grace_row(texts, list);
 }
 
 /* What a batch script says of the signal ahead of the end, and of who gets it. */
@@ -219,7 +188,7 @@ static struct script_look look_at_script(const char *script)
 
 /* Who gets the signal: with B: the batch shell alone, which dies of it, unless it has become
  * reprieve by exec, or traps it; else all that srun has started, and nothing besides. */
-static void signal_row(const struct slurm_outputs *texts, struct check_list *check_list)
+static void signal_row(const struct slurm_outputs *texts, struct check_list *list)
 {
 	struct script_look look;
 
@@ -227,82 +196,141 @@ static void signal_row(const struct slurm_outputs *texts, struct check_list *che
 		return;
 	look = look_at_script(texts->script);
 	if (look.asks && look.to_shell && look.has_run && !look.execs_run && !look.has_trap)
-		check_list_add(check_list, "signal", CHECK_FAIL,
-			       "exec reprieve run ..., or, before other lines, --signal=TERM@120 "
-			       "with srun reprieve run ... || exit $?",
-			       "the signal of --signal=B: ends the script's shell, and with it the "
-			       "job, because it does not exec reprieve");
+		check_add(list, "signal", CHECK_FAIL,
+			  "exec reprieve run ..., or, before other lines, --signal=TERM@120 with "
+			  "srun reprieve run ... || exit $?",
+			  "the signal of --signal=B: ends the script's shell, and with it the job, "
+			  "because it does not exec reprieve");
 	else if (look.asks && !look.to_shell && look.has_run && !look.has_srun)
-		check_list_add(check_list, "signal", CHECK_FAIL,
-			       "--signal=B:TERM@120 with exec reprieve run ..., or srun reprieve "
-			       "run ...",
-			       "without B: the signal of --signal only reaches what srun starts, "
-			       "and the script has no srun");
+		check_add(list, "signal", CHECK_FAIL,
+			  "--signal=B:TERM@120 with exec reprieve run ..., or srun reprieve run "
+			  "...",
+			  "without B: the signal of --signal only reaches what srun starts, and "
+			  "the script has no srun");
 	else if (look.asks)
-		check_list_add(check_list, "signal", CHECK_OK, "", "the script sets --signal");
+		check_add(list, "signal", CHECK_OK, "", "the script sets --signal");
 	else
-		check_list_add(check_list, "signal", CHECK_WARN, "#SBATCH --signal=B:TERM@120",
-			       "the script sets no --signal before the time limit (sbatch's "
-			       "command line may)");
+		check_add(list, "signal", CHECK_WARN, "#SBATCH --signal=B:TERM@120",
+			  "the script sets no --signal before the time limit (sbatch's command "
+			  "line may)");
 }
 
-static void log_row(const struct slurm_outputs *texts, struct check_list *check_list)
+static void log_row(const struct slurm_outputs *texts, struct check_list *list)
 {
 	bool appends = texts->log_appends > 0;
 
 	if (texts->log_appends < 0)
 		appends = slurm_number(texts->config, "JobFileAppend") > 0;
-	check_list_add(check_list, "log", appends ? CHECK_OK : CHECK_WARN,
-		       appends ? "" : "#SBATCH --open-mode=append",
-		       appends ? "a requeued job appends to its log"
-			       : "a requeued job overwrites its log, unless it has "
-				 "--open-mode=append");
+	check_add(list, "log", appends ? CHECK_OK : CHECK_WARN,
+		  appends ? "" : "#SBATCH --open-mode=append",
+		  appends ? "a requeued job appends to its log"
+			  : "a requeued job overwrites its log, unless it has --open-mode=append");
 }
 
-static void no_reply_row(const struct slurm_outputs *texts, struct check_list *check_list)
+static void no_reply_row(const struct slurm_outputs *texts, struct check_list *list)
 {
 	const char *why = texts->error_text;
 
 	if (texts->asked == SLURM_QUERY_NO_PROGRAM) {
-		check_list_add(
-			check_list, "scontrol", CHECK_WARN,
-			"run doctor on the node too, outside the container; without scontrol a "
-			"requeue needs RequeueExit=75 in slurm.conf",
-			"this is a Slurm job, but there is no scontrol here: requeueing and grace "
-			"time are unknown");
+		check_add(list, "scontrol", CHECK_WARN,
+			  "run doctor on the node too, outside the container; without scontrol a "
+			  "requeue needs RequeueExit=75 in slurm.conf",
+			  "this is a Slurm job, but there is no scontrol here: requeueing and "
+			  "grace time are unknown");
 		return;
 	}
 	/* The program's name is there twice: from us, and from scontrol itself. */
 	if (text_starts(why, "scontrol: scontrol: "))
 		why += strlen("scontrol: ");
-	check_list_add(check_list, "scontrol", CHECK_WARN,
-		       "check that slurmctld answers (scontrol ping), and try again",
-		       "scontrol show config failed, so requeueing and grace time are unknown: %s",
-		       why);
+	check_add(list, "scontrol", CHECK_WARN,
+		  "check that slurmctld answers (scontrol ping), and try again",
+		  "scontrol show config failed, so requeueing and grace time are unknown: %s", why);
 }
 
-void check_slurm(const struct slurm_outputs *texts, struct check_list *check_list)
+void check_slurm(const struct slurm_outputs *texts, struct check_list *list)
 {
-	*check_list = (struct check_list){0};
+	*list = (struct check_list){0};
 	if (texts->asked != SLURM_QUERY_OK) {
-		no_reply_row(texts, check_list);
+		no_reply_row(texts, list);
 		return;
 	}
-	requeue_row(texts, check_list);
-	exit_code_row(texts, check_list);
-	bad_exit_row(texts, check_list);
-	kill_wait_row(texts, check_list);
-	preemption_rows(texts, check_list);
-	signal_row(texts, check_list);
-	log_row(texts, check_list);
+	requeue_row(texts, list);
+	exit_code_row(texts, list);
+	bad_exit_row(texts, list);
+	kill_wait_row(texts, list);
+	preemption_rows(texts, list);
+	signal_row(texts, list);
+	log_row(texts, list);
 }
+
+/* --- the facts --- */
 
 bool check_slurm_partition(const char *job, char *name, size_t capacity)
 {
 	char value[VALUE_SIZE];
 
-	if (!value_of(job, "Partition", value) || !value[0] || strlen(value) >= capacity)
+	if (!slurm_value(job, "Partition", value, sizeof(value)) || !value[0] ||
+	    strlen(value) >= capacity)
 		return false;
 	text_set(name, capacity, value);
+	return true;
+}
+
+/* The output of scontrol; NULL: it failed. The caller frees. Takes over `line`, its words. */
+static char *run_scontrol(char *line, struct err *err)
+{
+	auto_free char *words = line, *said = NULL;
+	char *argv[8] = {(char *)"scontrol"}, *rest = words;
+
+	for (size_t i = 1; i < 7 && rest; i++)
+		argv[i] = strsep(&rest, " ");
+	return program_output(argv, SCONTROL_MS, &said, err) < 0 ? NULL : steal(&said);
+}
+
+static int stderr_appends(void)
+{
+	struct stat about;
+
+	if (fstat(STDERR_FILENO, &about) < 0 || !S_ISREG(about.st_mode))
+		return -1;
+	return (fcntl(STDERR_FILENO, F_GETFL) & O_APPEND) != 0;
+}
+
+bool inspect_slurm(struct check_list *list)
+{
+	struct err err = {0};
+	auto_free char *config = run_scontrol(text_copy("show config"), &err);
+	auto_free char *job = NULL, *partition = NULL, *script = NULL;
+	char id[48], name[64];
+	bool in_job = slurm_job_id(getenv("SLURM_JOB_ID"), getenv("SLURM_ARRAY_JOB_ID"),
+				   getenv("SLURM_ARRAY_TASK_ID"), id, sizeof(id));
+
+	if (!config && err.kind == ERR_NOT_FOUND && !in_job)
+		return false;
+	if (!config) {
+		check_slurm(
+			&(struct slurm_outputs){
+				.asked = err.kind == ERR_NOT_FOUND ? SLURM_QUERY_NO_PROGRAM
+								   : SLURM_QUERY_FAILED,
+				.error_text = err.text,
+			},
+			list);
+		return true;
+	}
+	if (in_job) {
+		job = run_scontrol(text_format("--oneliner show job %s", id), NULL);
+		script = run_scontrol(text_format("write batch_script %s -", id), NULL);
+	}
+	if (check_slurm_partition(job, name, sizeof(name)))
+		partition = run_scontrol(text_format("--oneliner show partition %s", name), NULL);
+	check_slurm(
+		&(struct slurm_outputs){
+			.config = config,
+			.job = job,
+			.partition = partition,
+			.script = script,
+			.log_appends = job ? stderr_appends() : -1,
+		},
+		list);
 	return true;
 }

@@ -1,4 +1,4 @@
-#include "check_store.h"
+#include "doctor.h"
 
 #include "base/text.h"
 
@@ -13,33 +13,6 @@
 /* The clouds' notices: AWS 120 s; Google and Azure 30 s. */
 #define NOTICE_LONG_MS 120000
 #define NOTICE_SHORT_MS 30000
-
-static struct check_result *add_result(struct check_list *check_list, const char *check,
-				       enum check_level level)
-{
-	struct check_result *row = &check_list->rows[check_list->count];
-
-	if (check_list->count < CHECK_LIST_MOST - 1)
-		check_list->count++;
-	row->check = check;
-	row->level = level;
-	return row;
-}
-
-__attribute__((format(printf, 2, 3))) static void set_result_text(struct check_result *row,
-								  const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(row->text, sizeof(row->text), format, args);
-	va_end(args);
-}
-
-static void set_result_fix(struct check_result *row, const char *fix)
-{
-	text_set(row->fix, sizeof(row->fix), fix);
-}
 
 /* --- what to do --- */
 
@@ -88,122 +61,94 @@ static const char *fix_of_step(enum probe_step step, const struct err *err, cons
 	return fix_of_open(err, url);
 }
 
-static void check_open(const struct store_probe *probe, const char *url,
-		       struct check_list *check_list)
+static void check_open(const struct store_probe *probe, const char *url, struct check_list *list)
 {
 	const struct probe_result *answer = &probe->steps[PROBE_OPEN];
-	struct check_result *row =
-		add_result(check_list, "store", answer->worked ? CHECK_OK : CHECK_FAIL);
 
-	if (answer->worked) {
-		set_result_text(row, "%s%s%s", url, probe->description[0] ? ": " : "",
-				probe->description);
-		if (!probe->made)
-			return;
-		row->level = CHECK_WARN;
-		set_result_text(row, "%s: the directory does not exist yet; a run creates it", url);
-		set_result_fix(row, "check that this is the right place, and that the share is "
-				    "mounted there");
-		return;
-	}
-	set_result_text(row, "%s", answer->err.text);
-	set_result_fix(row, fix_of_open(&answer->err, url));
+	if (!answer->worked)
+		check_add(list, "store", CHECK_FAIL, fix_of_open(&answer->err, url), "%s",
+			  answer->err.text);
+	else if (probe->made)
+		check_add(list, "store", CHECK_WARN,
+			  "check that this is the right place, and that the share is mounted there",
+			  "%s: the directory does not exist yet; a run creates it", url);
+	else
+		check_add(list, "store", CHECK_OK, "", "%s%s%s", url,
+			  probe->description[0] ? ": " : "", probe->description);
 }
 
+/* `works`: what is so if it does, before how long it took. */
 static void check_step(const struct store_probe *probe, const char *url, enum probe_step step,
-		       const char *check, const char *works, struct check_list *check_list)
+		       const char *check, const char *works, struct check_list *list)
 {
 	const struct probe_result *answer = &probe->steps[step];
-	struct check_result *row;
-
-	if (!answer->tried)
-		return;
-	row = add_result(check_list, check, answer->worked ? CHECK_OK : CHECK_FAIL);
-	if (answer->worked) {
-		set_result_text(row, "%s (%lld ms)", works, (long long)answer->took_ms);
-		return;
-	}
-	set_result_text(row, "%s", answer->err.text);
-	set_result_fix(row, fix_of_step(step, &answer->err, url));
 	/* Only retention needs to remove objects; saving and restoring work. */
-	if (step == PROBE_REMOVE && answer->err.kind == ERR_DENIED)
-		row->level = CHECK_WARN;
+	bool spared = step == PROBE_REMOVE && answer->err.kind == ERR_DENIED;
+
+	if (answer->worked)
+		check_add(list, check, CHECK_OK, "", "%s (%lld ms)", works,
+			  (long long)answer->took_ms);
+	else if (answer->tried)
+		check_add(list, check, spared ? CHECK_WARN : CHECK_FAIL,
+			  fix_of_step(step, &answer->err, url), "%s", answer->err.text);
 }
 
 static void check_if_absent(const struct store_probe *probe, const char *url,
-			    struct check_list *check_list)
+			    struct check_list *list)
 {
-	struct check_result *row;
-
-	if (!probe->steps[PROBE_IF_ABSENT].worked || !probe->if_absent_guessed) {
+	if (!probe->steps[PROBE_IF_ABSENT].worked || !probe->if_absent_guessed)
 		check_step(probe, url, PROBE_IF_ABSENT, "if-absent",
-			   "of two writers of one name, one wins", check_list);
-		return;
-	}
-	row = add_result(check_list, "if-absent", CHECK_WARN);
-	set_result_text(row, "not used, because REPRIEVE_S3_CONDITIONAL=off is set: an object is "
-			     "looked up first, then put, and two writers of one name may both win");
-	set_result_fix(row, "never run one job on two machines at the same time, or use a store "
-			    "with if-absent");
+			   "of two writers of one name, one wins", list);
+	else
+		check_add(list, "if-absent", CHECK_WARN,
+			  "never run one job on two machines at the same time, or use a store with "
+			  "if-absent",
+			  "not used, because REPRIEVE_S3_CONDITIONAL=off is set: an object is "
+			  "looked up first, then put, and two writers of one name may both win");
 }
 
-static void check_existing_data(const struct store_probe *probe, struct check_list *check_list)
-{
-	struct check_result *row;
-
-	if (probe->steps[PROBE_LIST].worked && probe->steps[PROBE_PUT].worked && !probe->dated) {
-		row = add_result(check_list, "age", CHECK_WARN);
-		set_result_text(row, "listings do not say when an object was put: `reprieve "
-				     "forget` frees no space here");
-	}
-}
-
-static void check_clock(const struct store_probe *probe, struct check_list *check_list)
+static void check_clock(const struct store_probe *probe, struct check_list *list)
 {
 	int64_t off = llabs((long long)probe->skew_ms);
-	struct check_result *row;
+	enum check_level level = off >= SKEW_FAIL_MS   ? CHECK_FAIL
+				 : off >= SKEW_WARN_MS ? CHECK_WARN
+						       : CHECK_OK;
 	char text[32];
 
 	if (!probe->skew_known)
 		return;
-	row = add_result(check_list, "clock",
-			 off >= SKEW_FAIL_MS   ? CHECK_FAIL
-			 : off >= SKEW_WARN_MS ? CHECK_WARN
-					       : CHECK_OK);
-	if (off < 2000) {
-		set_result_text(row, "same as the server's");
-		return;
-	}
-	set_result_text(row, "this machine's clock is %s %s the server's",
-			text_duration(off, text, sizeof(text)),
-			probe->skew_ms > 0 ? "behind" : "ahead of");
-	if (row->level != CHECK_OK)
-		set_result_fix(row, "set the clock (chrony, systemd-timesyncd)");
+	if (off < 2000)
+		check_add(list, "clock", CHECK_OK, "", "same as the server's");
+	else
+		check_add(list, "clock", level,
+			  level == CHECK_OK ? "" : "set the clock (chrony, systemd-timesyncd)",
+			  "this machine's clock is %s %s the server's",
+			  text_duration(off, text, sizeof(text)),
+			  probe->skew_ms > 0 ? "behind" : "ahead of");
 }
 
 /* --- how fast --- */
 
-static void check_speed(const struct store_probe *probe, enum probe_step step, const char *url,
-			const char *check, struct check_list *check_list)
+/* How much that is in so long, at the measured speed. */
+static uint64_t bytes_in(const struct store_probe *probe, enum probe_step step, uint64_t in_ms)
 {
-	const struct probe_result *answer = &probe->steps[step];
-	struct check_result *row;
+	int64_t took_ms = probe->steps[step].took_ms;
+
+	return probe->bytes * in_ms / (uint64_t)(took_ms > 0 ? took_ms : 1);
+}
+
+static void check_speed(const struct store_probe *probe, enum probe_step step, const char *url,
+			const char *check, struct check_list *list)
+{
 	char rate[24], amount[24];
 
-	if (!answer->tried)
-		return;
-	row = add_result(check_list, check, answer->worked ? CHECK_OK : CHECK_FAIL);
-	if (!answer->worked) {
-		set_result_text(row, "%s", answer->err.text);
-		set_result_fix(row, fix_of_step(step, &answer->err, url));
-		return;
-	}
-	set_result_text(row, "%s/s (%s on %u connection%s)",
-			text_bytes(probe->bytes * 1000 /
-					   (uint64_t)(answer->took_ms > 0 ? answer->took_ms : 1),
-				   rate, sizeof(rate)),
-			text_bytes(probe->bytes, amount, sizeof(amount)), probe->at_once,
-			probe->at_once == 1 ? "" : "s");
+	if (!probe->steps[step].worked)
+		check_step(probe, url, step, check, "", list);
+	else
+		check_add(list, check, CHECK_OK, "", "%s/s (%s on %u connection%s)",
+			  text_bytes(bytes_in(probe, step, 1000), rate, sizeof(rate)),
+			  text_bytes(probe->bytes, amount, sizeof(amount)), probe->at_once,
+			  probe->at_once == 1 ? "" : "s");
 }
 
 /* In decimal units, as people name sizes: "40 GB". */
@@ -232,98 +177,82 @@ int64_t check_store_transfer_ms(const struct store_probe *probe, uint64_t size)
 }
 
 /* Of a size that nobody has named, nothing is judged: what fits is said. */
-static void check_capacity(const struct store_probe *probe, struct check_list *check_list)
+static void check_transfer_time(const struct store_probe *probe, uint64_t size,
+				struct check_list *list)
 {
-	const struct probe_result *answer = &probe->steps[PROBE_UPLOAD];
-	uint64_t took_ms = (uint64_t)(answer->took_ms > 0 ? answer->took_ms : 1);
+	bool measured = probe->steps[PROBE_UPLOAD].worked && probe->bytes > 0;
+	int64_t need_ms = check_store_transfer_ms(probe, size);
+	bool fits = need_ms <= NOTICE_SHORT_MS;
 	char some[32], most[32];
 
-	if (answer->worked && probe->bytes > 0)
-		check_list_add(check_list, "fit", CHECK_OK, "",
-			       "%s fit in %d s, %s in %d s (--size says whether your checkpoint "
-			       "does)",
-			       format_size(probe->bytes * NOTICE_SHORT_MS / took_ms, some,
-					   sizeof(some)),
-			       NOTICE_SHORT_MS / 1000,
-			       format_size(probe->bytes * NOTICE_LONG_MS / took_ms, most,
-					   sizeof(most)),
-			       NOTICE_LONG_MS / 1000);
-}
-
-static void check_transfer_time(const struct store_probe *probe, uint64_t size,
-				struct check_list *check_list)
-{
-	int64_t need_ms = check_store_transfer_ms(probe, size);
-	struct check_result *row;
-	char text[32], time[32];
-
-	if (size == 0)
-		check_capacity(probe, check_list);
-	else if (!probe->steps[PROBE_UPLOAD].tried && probe->steps[PROBE_PUT].worked)
-		check_list_add(check_list, "fit", CHECK_WARN, "leave --measure 0 out",
-			       "whether %s fit in a notice is not known: nothing was measured",
-			       format_size(size, text, sizeof(text)));
-	if (need_ms < 0)
-		return;
-	row = add_result(check_list, "fit", need_ms <= NOTICE_SHORT_MS ? CHECK_OK : CHECK_WARN);
-	set_result_text(row, "%s fit in %d s: %s, in %d s: %s (they need about %s)",
-			format_size(size, text, sizeof(text)), NOTICE_LONG_MS / 1000,
-			need_ms <= NOTICE_LONG_MS ? "yes" : "no", NOTICE_SHORT_MS / 1000,
-			need_ms <= NOTICE_SHORT_MS ? "yes" : "no",
-			text_duration(need_ms, time, sizeof(time)));
-	if (row->level != CHECK_OK)
-		set_result_fix(row,
-			       "let the job save more often (--every): complete checkpoints are "
-			       "uploaded while it trains, and unchanged parts are not sent again");
-}
-
-static void check_transport(const struct store_probe *probe, struct check_list *check_list)
-{
-	if (probe->in_the_clear)
-		check_list_add(check_list, "transport", CHECK_WARN,
-			       "let the endpoint be https; `run --strict` refuses this one",
-			       "requests go to another machine over plain http: whoever is on the "
-			       "way can use the credentials and replace checkpoints");
+	if (size == 0 && measured)
+		check_add(list, "fit", CHECK_OK, "",
+			  "%s fit in %d s, %s in %d s (--size says whether your checkpoint does)",
+			  format_size(bytes_in(probe, PROBE_UPLOAD, NOTICE_SHORT_MS), some,
+				      sizeof(some)),
+			  NOTICE_SHORT_MS / 1000,
+			  format_size(bytes_in(probe, PROBE_UPLOAD, NOTICE_LONG_MS), most,
+				      sizeof(most)),
+			  NOTICE_LONG_MS / 1000);
+	else if (size > 0 && !probe->steps[PROBE_UPLOAD].tried && probe->steps[PROBE_PUT].worked)
+		check_add(list, "fit", CHECK_WARN, "leave --measure 0 out",
+			  "whether %s fit in a notice is not known: nothing was measured",
+			  format_size(size, some, sizeof(some)));
+	if (need_ms >= 0)
+		check_add(list, "fit", fits ? CHECK_OK : CHECK_WARN,
+			  fits ? ""
+			       : "let the job save more often (--every): complete checkpoints are "
+				 "uploaded while it trains, and unchanged parts are not sent again",
+			  "%s fit in %d s: %s, in %d s: %s (they need about %s)",
+			  format_size(size, some, sizeof(some)), NOTICE_LONG_MS / 1000,
+			  need_ms <= NOTICE_LONG_MS ? "yes" : "no", NOTICE_SHORT_MS / 1000,
+			  fits ? "yes" : "no", text_duration(need_ms, most, sizeof(most)));
 }
 
 void check_store(const struct store_probe *probe, const char *url, uint64_t size,
-		 struct check_list *check_list)
+		 struct check_list *list)
 {
-	*check_list = (struct check_list){0};
-	check_open(probe, url, check_list);
-	check_transport(probe, check_list);
-	check_step(probe, url, PROBE_PUT, "put", "an object can be written", check_list);
-	check_step(probe, url, PROBE_GET, "get", "it reads back as it was written", check_list);
-	check_if_absent(probe, url, check_list);
+	*list = (struct check_list){0};
+	check_open(probe, url, list);
+	if (probe->in_the_clear)
+		check_add(list, "transport", CHECK_WARN,
+			  "let the endpoint be https; `run --strict` refuses this one",
+			  "requests go to another machine over plain http: whoever is on the way "
+			  "can use the credentials and replace checkpoints");
+	check_step(probe, url, PROBE_PUT, "put", "an object can be written", list);
+	check_step(probe, url, PROBE_GET, "get", "it reads back as it was written", list);
+	check_if_absent(probe, url, list);
 	check_step(probe, url, PROBE_LIST, "list",
 		   probe->steps[PROBE_PUT].worked ? "it is listed at once"
 						  : "what is there can be listed",
-		   check_list);
-	check_step(probe, url, PROBE_REMOVE, "delete", "it can be removed", check_list);
-	check_existing_data(probe, check_list);
-	check_clock(probe, check_list);
-	check_speed(probe, PROBE_UPLOAD, url, "up", check_list);
-	check_speed(probe, PROBE_DOWNLOAD, url, "down", check_list);
-	check_transfer_time(probe, size, check_list);
+		   list);
+	check_step(probe, url, PROBE_REMOVE, "delete", "it can be removed", list);
+	if (probe->steps[PROBE_LIST].worked && probe->steps[PROBE_PUT].worked && !probe->dated)
+		check_add(list, "age", CHECK_WARN, "",
+			  "listings do not say when an object was put: `reprieve forget` frees no "
+			  "space here");
+	check_clock(probe, list);
+	check_speed(probe, PROBE_UPLOAD, url, "up", list);
+	check_speed(probe, PROBE_DOWNLOAD, url, "down", list);
+	check_transfer_time(probe, size, list);
 }
 
-void check_no_store(struct check_list *check_list)
+void check_no_store(struct check_list *list)
 {
-	*check_list = (struct check_list){0};
-	check_list_add(check_list, "store", CHECK_FAIL, "choose a place with --store",
-		       "no store: neither HOME nor XDG_STATE_HOME is set, so nothing would be "
-		       "saved");
+	*list = (struct check_list){0};
+	check_add(list, "store", CHECK_FAIL, "choose a place with --store",
+		  "no store: neither HOME nor XDG_STATE_HOME is set, so nothing would be saved");
 }
 
-void check_list_add(struct check_list *check_list, const char *check, enum check_level level,
-		    const char *fix, const char *format, ...)
+void check_add(struct check_list *list, const char *check, enum check_level level, const char *fix,
+	       const char *format, ...)
 {
-	struct check_result *row = &check_list->rows[check_list->count];
+	struct check_result *row = &list->rows[list->count];
 	va_list args;
 
-	if (check_list->count == CHECK_LIST_MOST)
+	if (list->count == CHECK_LIST_MOST)
 		return;
-	check_list->count++;
+	list->count++;
 	row->check = check;
 	row->level = level;
 	va_start(args, format);
@@ -332,13 +261,13 @@ void check_list_add(struct check_list *check_list, const char *check, enum check
 	text_set(row->fix, sizeof(row->fix), fix);
 }
 
-enum check_level check_list_worst(const struct check_list *check_list)
+enum check_level check_worst(const struct check_list *list)
 {
 	enum check_level worst = CHECK_OK;
 
-	for (size_t i = 0; i < check_list->count; i++)
-		if (check_list->rows[i].level > worst)
-			worst = check_list->rows[i].level;
+	for (size_t i = 0; i < list->count; i++)
+		if (list->rows[i].level > worst)
+			worst = list->rows[i].level;
 	return worst;
 }
 

@@ -2,23 +2,79 @@
  * supervisor/doctor/: is this machine, this store and this scheduler ready for a preemption? Facts
  * are collected first, then judged by PURE functions: one row per check, with what to do about it.
  *
- * For other folders, through this header alone:
- *
- *	doctor.h		collects the facts of the host and of Slurm, and judges them
- *	check_store.h		PURE: judges a store's probe; the list of rows
- *
- * Of this folder only:
- *
- *	check_host.h		PURE: judges notice sources, shim, init, limits, grace
- *	check_slurm.h		PURE: judges Slurm's configuration
- *
- * The two functions below run small programs. They block for seconds, or for half a minute if a
- * notice command takes that long.
+ *	check_store.c	judges a store's probe; the list of rows
+ *	check_host.c	notice sources, shim, init, limits, grace
+ *	check_slurm.c	Slurm's configuration
  */
 #ifndef DOCTOR_H
 #define DOCTOR_H
 
-#include "check_store.h"
+#include "cloud/cloud.h"
+#include "scheduler/scheduler.h"
+#include "storage/storage.h"
+
+#include <sys/types.h>
+
+/* --- check_store.c, PURE --- */
+
+enum check_level {
+	CHECK_OK,
+	CHECK_WARN,
+	CHECK_FAIL
+};
+
+struct check_result {
+	const char *check; /* "put", "clock", ... */
+	enum check_level level;
+	char text[640];
+	char fix[320]; /* what to do; "": nothing */
+};
+
+#define CHECK_LIST_MOST 16
+
+struct check_list {
+	struct check_result rows[CHECK_LIST_MOST];
+	size_t count;
+};
+
+/* `size`: of a checkpoint, in bytes; 0: not given. Replaces the list. */
+void check_store(const struct store_probe *probe, const char *url, uint64_t size,
+		 struct check_list *list);
+
+/* The row for no store at all: none was named, and there is no place for the default one. */
+void check_no_store(struct check_list *list);
+
+/* Milliseconds to upload `size` bytes at the measured speed; -1: not measured, or no size. */
+int64_t check_store_transfer_ms(const struct store_probe *probe, uint64_t size);
+
+/* Adds a row; ignored if the list is full. `check` is borrowed. */
+__attribute__((format(printf, 5, 6))) void check_add(struct check_list *list, const char *check,
+						     enum check_level level, const char *fix,
+						     const char *format, ...);
+
+enum check_level check_worst(const struct check_list *list);
+const char *check_level_name(enum check_level level); /* "ok", "warn", "fail" */
+
+/* --- check_host.c --- */
+
+struct host_facts {
+	const char *notice;       /* --notice as given; NULL: auto */
+	const char *notice_error; /* why no source could be watched; NULL: all could */
+	const struct source_state *sources;
+	size_t source_count;
+	const char *shim;            /* its path; NULL: not found */
+	const char *shim_error;      /* why it does not load; NULL: a program starts with it */
+	const char *init;            /* the name of process 1; NULL: unknown */
+	const char *subreaper_error; /* NULL: we are a subreaper */
+	bool kubernetes;
+	int64_t grace_ms;    /* --grace */
+	int64_t watches;     /* fs.inotify.max_user_watches; -1: unknown */
+	int64_t transfer_ms; /* measured time to upload a whole checkpoint; -1: unknown */
+};
+
+/* PURE. One row for each notice source, for the shim, for process 1, for the inotify limit, and for
+ * the time from SIGTERM to SIGKILL. */
+void check_host(const struct host_facts *facts, struct check_list *list);
 
 struct doctor_options {
 	const char *notice;  /* as --notice of run; NULL: auto */
@@ -26,12 +82,33 @@ struct doctor_options {
 	int64_t transfer_ms; /* time to upload a whole checkpoint; -1: unknown */
 };
 
-/* Runs each notice source until it can be judged (check_host_source_wait_ms()), and starts this
- * program with the shim preloaded. */
-void inspect_host(const struct doctor_options *options, struct check_list *check_list);
+/* Collects the facts: runs each notice source until it can be judged, and starts this program with
+ * the shim preloaded. Blocks for seconds. */
+void inspect_host(const struct doctor_options *options, struct check_list *list);
+
+/* --- check_slurm.c --- */
+
+/* The output of scontrol's commands; NULL: not run, or it failed. */
+struct slurm_outputs {
+	/* result of `show config`; if it is not OK, nothing else is judged */
+	enum slurm_query_result asked;
+	const char *error_text; /* with SLURM_QUERY_FAILED: scontrol's error */
+	const char *config;     /* show config */
+	const char *job;        /* --oneliner show job ID, for the job that we are in */
+	const char *partition;  /* --oneliner show partition, for that job's partition */
+	const char *script;     /* write batch_script ID - */
+	int log_appends;        /* this job's output file is opened to append: 1, 0; -1: unknown */
+};
+
+/* PURE. Facts from slurm.conf(5), sbatch(1) and scontrol(1), tested with 22.05. Replaces the list
+ * by at most 10 rows. */
+void check_slurm(const struct slurm_outputs *texts, struct check_list *list);
+
+/* The partition in `scontrol --oneliner show job`. False: it is missing, or does not fit. */
+bool check_slurm_partition(const char *job, char *name, size_t capacity);
 
 /* False: there is no Slurm here (no scontrol, and not in a job). If scontrol fails, the list says
  * so. */
-bool inspect_slurm(struct check_list *check_list);
+bool inspect_slurm(struct check_list *list);
 
 #endif

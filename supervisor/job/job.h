@@ -4,7 +4,7 @@
  * says what is to be done. Here is what feeds it and what performs it: the parts post what happens,
  * runner.c takes one event after the other, perform.c has a row for each effect. What is said and
  * told follows from that: reporting/ has a row for each sentence, and knows the run by values alone
- * (run_facts.h). No part is called from a callback of another.
+ * (struct run_facts). No part is called from a callback of another.
  *
  * THE WALK: HOW A NOTICE BECOMES EXIT 75. Each leg begins where runner.c takes an event.
  *
@@ -58,7 +58,7 @@
  *	job_gang.c		notices from, and for, the other members of a gang
  *	job_requests.c		asking the job
  *	job_clients.c		`reprieve checkpoint`, `reprieve status`
- *	job_report.c		what is known, for reporting/ and telemetry/observers.h
+ *	job_report.c		what is known, for reporting/ and telemetry/observers.c
  *	job_snapshots.c		the snapshot queue, retention
  *	job_end.c		outcome, exit code, and who is told
  */
@@ -258,7 +258,7 @@ void job_begin_resume(struct job *job);
 /* Claims an attempt for a job that runs already, on a worker, then posts CLAIMED. */
 void job_claim_attempt_late(struct job *job);
 /* Tells the next run who writes to the directory, if the supervisor alone is killed. */
-void job_note_child(const struct job *job);
+void job_note_child(struct job *job);
 /* Starts the tracker and the child, then posts LAUNCHED or LAUNCH_FAILED. */
 void job_launch_child(struct job *job);
 void job_close(struct job *job);

@@ -1,4 +1,4 @@
-/* What the job tells of itself: as facts for supervisor/reporting/, and to telemetry/observers.h.
+/* What the job tells of itself: as facts for supervisor/reporting/, and to telemetry/observers.c.
  */
 #include "base/clock.h"
 #include "job.h"
@@ -50,8 +50,8 @@ json_t *job_status_json(const struct job *job)
 	struct progress_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
 	struct training_progress progress;
 	struct status_parts parts = {
-		.counters = counters_json(&job->observers.counters),
-		.labels = observers_labels(&job->observers),
+		.counters = json_incref(job->observers.counters),
+		.labels = json_incref(job->options->labels),
 		.sources = notice_format_sources_json(job->watch),
 	};
 
@@ -90,7 +90,6 @@ int job_open_observers(struct job *job, struct err *err)
 		.events = &job->events,
 		.name = job->name.text,
 		.labels = options->labels,
-		.label_count = options->label_count,
 		.states = job_state_names,
 		.has_store = job->store != NULL,
 		.metrics = options->metrics,

@@ -106,7 +106,7 @@ static json_t *attempt_record_json(const struct job *job)
 		gang_identity_blank(command);
 	return json_pack("{s:s, s:o, s:s, s:i, s:o}", "host", host, "command", command, "directory",
 			 directory, "supervisor_pid", (int)getpid(), "labels",
-			 observers_labels(&job->observers));
+			 json_incref(job->options->labels));
 }
 
 #define SOURCES_MOST_MS 30000
@@ -283,7 +283,7 @@ static void on_resume_done(void *arg)
 
 /* If the supervisor alone is killed, the job goes on: its pid in the lock keeps the next run out of
  * the directory, and in the session it is found by a run elsewhere. */
-void job_note_child(const struct job *job)
+void job_note_child(struct job *job)
 {
 	if (job->workspace.lock_fd > 0 && job->child.running)
 		directory_lock_note_job(job->workspace.lock_fd, job->child.pid);
@@ -300,18 +300,20 @@ static bool is_same_store(const char *a, const char *b)
 
 /* It concerns the runs of the same job in the same store: they would go on from less than it has
  * saved. One of another job has to do with none of it, and a directory that it holds is locked. */
-static bool warn_of_orphan(void *arg, const struct session_info *orphan)
+static void warn_of_orphans(const struct job *job)
 {
-	const struct job *job = arg;
+	auto_(session_list_release) struct session_list orphans = {0};
 
-	if (!text_equal(orphan->job, job->name.text) ||
-	    (orphan->store && job->store && !is_same_store(orphan->store, job->store)))
-		return true;
-	log_warn("an earlier run of job %s, whose supervisor was killed, still runs on this "
-		 "machine (process %d): what it saves is not made durable. End it, unless it is to "
-		 "go on",
-		 orphan->job, (int)orphan->pid);
-	return true;
+	session_find(&orphans, true, job->name.text);
+	for (size_t i = 0; i < orphans.count; i++) {
+		const struct session_info *orphan = &orphans.items[i];
+
+		if (!*orphan->store || !job->store || is_same_store(orphan->store, job->store))
+			log_warn("an earlier run of job %s, whose supervisor was killed, still "
+				 "runs on this machine (process %d): what it saves is not made "
+				 "durable. End it, unless it is to go on",
+				 orphan->job, (int)orphan->job_pid);
+	}
 }
 
 /* The command was started before anybody knew that it saves: it goes on, but this must be seen. */
@@ -514,7 +516,7 @@ void job_launch_child(struct job *job)
 		sigterm_hold_start(&job->sigterm_hold, &job->loop, job->tracker);
 	options.set = (const char *const *)job->environment.pairs;
 	status_line_share();
-	session_each_orphan(warn_of_orphan, job);
+	warn_of_orphans(job);
 	if (child_spawn(&options, &job->child, &err) < 0) {
 		fail_launch(job, job->child.exit_code, &err);
 		return;

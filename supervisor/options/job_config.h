@@ -1,6 +1,6 @@
 /*
  * The configuration of one run, from the command line, the environment and the profile. The command
- * line fills it (options/run_option_table.h); the job only reads it. The strings are borrowed from
+ * line fills it (options/run_options.c); the job only reads it. The strings are borrowed from
  * argv and the environment; the patterns are owned.
  */
 #ifndef JOB_CONFIG_H
@@ -89,12 +89,11 @@ struct job_config {
 	bool acknowledge;         /* lets the cloud proceed once all is durable (Azure) */
 	uint32_t max_no_progress; /* attempts in a row without a durable snapshot; 0: no limit */
 	const char *events;
-	const char *metrics;      /* address to serve metrics on; NULL: they are not served */
-	const char *metrics_file; /* NULL: none */
-	const char *notify;       /* URL of a webhook; NULL: none */
-	const char *log;          /* the job's log, whose tail is kept if it fails; NULL: none */
-	const char *labels[LABELS_MOST];
-	size_t label_count;
+	const char *metrics;         /* address to serve metrics on; NULL: they are not served */
+	const char *metrics_file;    /* NULL: none */
+	const char *notify;          /* URL of a webhook; NULL: none */
+	const char *log;             /* the job's log, whose tail is kept if it fails; NULL: none */
+	json_t *labels;              /* --label; owned */
 	const char *termination_log; /* "": none; NULL: Kubernetes' file, if it is there */
 	const struct exit_policy *exit_policy; /* NULL: the codes are not mapped */
 	struct retention_rules retention;      /* applied after each commit */

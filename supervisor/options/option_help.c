@@ -1,4 +1,4 @@
-#include "option_help.h"
+#include "options.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,13 +1,11 @@
-#include "option_table.h"
+#include "options.h"
 
-#include "base/cleanup.h"
 #include "base/inside.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "nearest_name.h"
-#include "option_help.h"
 #include "scheduler/scheduler.h"
 
+#include <fnmatch.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -210,8 +208,8 @@ static void add_row(struct getopt_table *table, const struct option_row *row,
 	const char letter[] = {row->letter, row->value ? ':' : '\0', '\0'};
 	size_t index = table->count++;
 
-	/* One more of `longs` for --help, and one that is zero. */
-	table->longs = memory_grow(table->longs, table->count + 2, sizeof(*table->longs));
+	/* One more of `longs` that is zero. */
+	table->longs = memory_grow(table->longs, table->count + 1, sizeof(*table->longs));
 	table->rows = memory_grow(table->rows, table->count, sizeof(*table->rows));
 	table->rows[index] = (struct getopt_row){row, group};
 	table->longs[index] = (struct option){
@@ -219,24 +217,22 @@ static void add_row(struct getopt_table *table, const struct option_row *row,
 		.has_arg = row->value ? required_argument : no_argument,
 		.val = FIRST_ROW + (int)index,
 	};
-	table->longs[index + 1] = (struct option){.name = "help", .val = 'h'};
-	table->longs[index + 2] = (struct option){0};
+	table->longs[index + 1] = (struct option){0};
 	if (row->letter)
 		strcat(table->letters, letter);
 }
 
 static void fill_getopt_table(const struct verb *verb, struct getopt_table *table)
 {
-	*table = (struct getopt_table){
-		.longs = memory_new(2 * sizeof(*table->longs)),
-		.letters = memory_new(LETTERS_SIZE),
-	};
-	table->longs[0] = (struct option){.name = "help", .val = 'h'};
+	static const struct option_row help = {"help", 'h', .help = ""};
+
+	*table = (struct getopt_table){.letters = memory_new(LETTERS_SIZE)};
 	/* '+': the first word that is no option begins the command. */
-	strcpy(table->letters, verb->takes_command ? "+:h" : ":h");
+	strcpy(table->letters, verb->takes_command ? "+:" : ":");
 	for (const struct option_group *group = verb->groups; group->rows; group++)
 		for (const struct option_row *row = group->rows; row->name; row++)
 			add_row(table, row, group);
+	add_row(table, &help, NULL);
 }
 
 static const struct getopt_row *row_found(const struct getopt_table *table, int found)
@@ -282,8 +278,7 @@ static int refuse_unknown(const struct verb *verb, int letter, const char *word,
 	    (letter ? has_letter(of_command, letter) : compare_with(of_command, &behind)))
 		return err_set(err, ERR_INVALID,
 			       "'%s' is an option of `%s`: write it behind `--`, as in `reprieve "
-			       "%s -- "
-			       "%s %s ... -- COMMAND`",
+			       "%s -- %s %s ... -- COMMAND`",
 			       name, of_command->name, verb->name, of_command->name, name);
 	if (!letter)
 		compare_with(verb, &nearest);
@@ -356,15 +351,14 @@ enum option_result option_table_read_arguments(const struct verb *verb, int argc
 	opterr = 0;
 	optind = 0; /* glibc: start anew, whatever was parsed before */
 	while ((found = getopt_long(argc, argv, table.letters, table.longs, NULL)) != -1) {
-		const struct getopt_row *chosen;
+		const struct getopt_row *chosen = row_found(&table, found);
 
-		if (found == 'h') {
+		if (check_found(verb, found, argv, err) < 0)
+			return OPTION_FAILED;
+		if (chosen && !chosen->group) {
 			option_help_print(verb);
 			return OPTION_HELPED;
 		}
-		if (check_found(verb, found, argv, err) < 0)
-			return OPTION_FAILED;
-		chosen = row_found(&table, found);
 		if (chosen && option_row_set(chosen->row, part_of(chosen->group, options),
 					     chosen->row->value ? optarg : "1", err) < 0)
 			return err_wrap(err, "--%s", chosen->row->name);
@@ -386,4 +380,156 @@ int option_table_parse(const struct verb *verb, int argc, char **argv, void *opt
 	if (result == OPTION_FAILED)
 		log_error("%s: %s", verb->name, err.text);
 	return result == OPTION_PARSED ? -1 : result == OPTION_HELPED ? 0 : EXIT_USAGE;
+}
+
+/* --- names that are mistyped --- */
+
+/* A longer name is not compared: none of ours is. */
+#define NAME_MOST 63
+
+static unsigned least_of(unsigned a, unsigned b)
+{
+	return a < b ? a : b;
+}
+
+/* How many letters were left out, added, exchanged, or swapped with their neighbour. */
+static unsigned count_slips(const char *a, const char *b)
+{
+	unsigned rows[3][NAME_MOST + 1];
+	size_t a_length = strlen(a), b_length = strlen(b);
+
+	if (a_length > NAME_MOST || b_length > NAME_MOST)
+		return NAME_MOST;
+	for (size_t j = 0; j <= b_length; j++)
+		rows[0][j] = (unsigned)j;
+	for (size_t i = 1; i <= a_length; i++) {
+		unsigned *now = rows[i % 3], *before = rows[(i - 1) % 3];
+
+		now[0] = (unsigned)i;
+		for (size_t j = 1; j <= b_length; j++) {
+			now[j] = least_of(least_of(before[j] + 1, now[j - 1] + 1),
+					  before[j - 1] + (a[i - 1] != b[j - 1]));
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				now[j] = least_of(now[j], rows[(i - 2) % 3][j - 2] + 1);
+		}
+	}
+	return rows[a_length % 3][b_length];
+}
+
+bool nearest_name_compare(struct nearest_name *nearest, const char *known)
+{
+	unsigned slips = count_slips(nearest->typed, known);
+
+	if (!nearest->name || slips < nearest->slips) {
+		nearest->name = known;
+		nearest->slips = slips;
+	}
+	return slips == 0;
+}
+
+const char *nearest_name_found(const struct nearest_name *nearest, size_t prefix)
+{
+	unsigned most = (unsigned)(strlen(nearest->typed) - prefix) / 3;
+
+	return nearest->slips <= (most < 3 ? most : 3) ? nearest->name : NULL;
+}
+
+/* --- the environment --- */
+
+#define PREFIX "REPRIEVE_"
+
+// clang-format off
+static const char *const without_option[] = {
+	/* stores */
+	"REPRIEVE_S3_ADDRESSING", "REPRIEVE_S3_CHECKSUM", "REPRIEVE_S3_CONDITIONAL",
+	"REPRIEVE_S3_HEADERS", "REPRIEVE_STORE_PATIENCE", "REPRIEVE_STORE_WEIGHTS",
+	/* notice sources and launchers */
+	"REPRIEVE_ALIBABA_METADATA_ENDPOINT", "REPRIEVE_AZURE_METADATA_ENDPOINT",
+	"REPRIEVE_TENCENT_METADATA_ENDPOINT", "REPRIEVE_GCP_NOTICE",
+	"REPRIEVE_GANG_READ_EVERY", "REPRIEVE_LAUNCH",
+	/* the preload library */
+	"REPRIEVE_SHIM_CHANNEL", "REPRIEVE_SHIM_DISABLE",
+	"REPRIEVE_SHIM_PATH",
+	/* set for the job, and by `watch` for its command */
+	"REPRIEVE_ATTEMPT", "REPRIEVE_NOTICE_FILE", "REPRIEVE_PAGE", "REPRIEVE_RESUMING",
+	"REPRIEVE_STEP", "REPRIEVE_MACHINES", "REPRIEVE_MACHINE",
+	"REPRIEVE_NOTICE_DEADLINE", "REPRIEVE_NOTICE_IDENTITY", "REPRIEVE_NOTICE_KIND",
+	"REPRIEVE_NOTICE_REASON", "REPRIEVE_NOTICE_SECONDS_LEFT", "REPRIEVE_NOTICE_SOURCE",
+};
+
+/* What follows the prefix, as fnmatch() has it. What the build and the tests read is no suggestion for anybody. */
+static const char *const not_for_users[] = {
+	"EFFECTS", "FAULT", "FRAMEWORKS_*", "FUZZ",
+	"GANG_KILLS", "HISTORIES", "HISTORY", "KILLS",
+	"MODEL_*", "PATIENCE", "PYTHON", "SANITIZE",
+	"SEED", "SEEDS", "SMALL", "STATIC",
+	"STATIC_BUILD", "SURVIVORS", "TESTS", "TEST_*",
+	"WERROR",
+	/* handed on to a run inside the job (base/inside.h) */
+	"OUTER_*",
+	/* Kubernetes, for a Service of this name */
+	"SERVICE_HOST", "SERVICE_PORT*", "PORT", "PORT_[0-9]*",
+	"*_SERVICE_HOST", "*_SERVICE_PORT*", "*_PORT",
+	"*_PORT_[0-9]*",
+};
+// clang-format on
+
+static bool is_known(const char *name, const struct verb *const *verbs, size_t verb_count,
+		     struct nearest_name *nearest)
+{
+	bool known = false;
+
+	for (size_t i = 0; i < verb_count; i++)
+		for (const struct option_group *group = verbs[i]->groups; group->rows; group++)
+			for (const struct option_row *row = group->rows; row->name; row++)
+				known |= row->variable &&
+					 nearest_name_compare(nearest, row->variable);
+	for (size_t i = 0; i < sizeof(without_option) / sizeof(without_option[0]); i++)
+		known |= nearest_name_compare(nearest, without_option[i]);
+	for (size_t i = 0; i < sizeof(not_for_users) / sizeof(not_for_users[0]); i++)
+		known |= fnmatch(not_for_users[i], name + strlen(PREFIX), 0) == 0;
+	return known;
+}
+
+/* Takes ownership of `name`. */
+static void list_name(char **listed, char *name)
+{
+	char *more = *listed ? text_format("%s, %s", *listed, name) : text_copy(name);
+
+	free(*listed);
+	free(name);
+	*listed = more;
+}
+
+struct unknown_names environment_unknown_names(char *const *environment,
+					       const struct verb *const *verbs, size_t verb_count)
+{
+	struct unknown_names names = {0};
+
+	for (; *environment; environment++) {
+		size_t length = strcspn(*environment, "=");
+		auto_free char *name = NULL;
+		struct nearest_name nearest = {0};
+		const char *meant;
+
+		if (!text_starts(*environment, PREFIX) || !(*environment)[length] ||
+		    !(*environment)[length + 1])
+			continue;
+		name = text_copy_n(*environment, length);
+		nearest.typed = name;
+		if (is_known(name, verbs, verb_count, &nearest))
+			continue;
+		meant = nearest_name_found(&nearest, strlen(PREFIX));
+		if (meant)
+			list_name(&names.mistyped, text_format("%s (is %s meant?)", name, meant));
+		else
+			list_name(&names.others, steal(&name));
+	}
+	return names;
+}
+
+void unknown_names_release(struct unknown_names *names)
+{
+	free(names->mistyped);
+	free(names->others);
 }

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "reports.h"
+#include "reporting.h"
 #include "workspace/workspace.h"
 
 #include <stdio.h>
@@ -55,8 +55,7 @@ static char *local_text(const struct run_facts *run, const struct end_facts *end
 		snprintf(step, sizeof(step), " (step %lld)", (long long)run->model->newest.step);
 	if (run->model->snapshots.superseded)
 		return text_format(". Its newest checkpoint%s lies in %s; the attempt that has "
-				   "taken "
-				   "over goes on without it",
+				   "taken over goes on without it",
 				   step, directory);
 	if (!run->store)
 		return text_format(". Its newest checkpoint%s lies in %s: the same command goes on "
@@ -270,8 +269,7 @@ static void log_nothing_written(const struct reports *reports, const struct run_
 			  end->outcome.exit_code);
 	else
 		log_error("%s, and the newest work is NOT durable: the job has not saved yet, as "
-			  "far "
-			  "as was seen: nothing was written to %s (exit %d)",
+			  "far as was seen: nothing was written to %s (exit %d)",
 			  how, run->directory, end->outcome.exit_code);
 }
 

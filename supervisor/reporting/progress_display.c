@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/status_line.h"
-#include "reports.h"
+#include "reporting.h"
 
 #define LOOK_EVERY_MS 250
 #define DRAW_AFTER_MS 500

@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "process/process.h"
-#include "reports.h"
+#include "reporting.h"
 #include "shim/checkpoint_endings.h"
 #include "workspace/workspace.h"
 

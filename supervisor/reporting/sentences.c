@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "reports.h"
+#include "reporting.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,8 +95,7 @@ static void no_way_to_ask(struct reports *reports, const struct told *told)
 	reports->said_no_way = true;
 	log_warn("the job is not asked for a checkpoint: no way to ask it is known "
 		 "(--checkpoint-signal, --checkpoint-command, `reprieve explain python`); those "
-		 "that "
-		 "it saves by itself count");
+		 "that it saves by itself count");
 }
 
 static void saving_quietly(struct reports *reports, const struct told *told)
@@ -297,8 +296,8 @@ static void interval(struct reports *reports, const struct told *told)
 
 	text_duration(now->every_ms, every, sizeof(every));
 	if (measured)
-		log_note("--every auto: checkpoint every %s (save takes %s; assumed MTBF %s, "
-			 "%.0f %% announced)",
+		log_note("--every auto: checkpoint every %s (save takes %s; assumed MTBF %s, %.0f "
+			 "%% announced)",
 			 every, text_duration(now->save_ms, save, sizeof(save)),
 			 text_duration(now->mtbf_ms, mtbf, sizeof(mtbf)), 100 * now->announced);
 	else

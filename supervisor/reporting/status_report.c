@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "monitor/monitor.h"
-#include "reports.h"
+#include "reporting.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -228,21 +228,34 @@ const char *slurm_neighbour_advice(enum slurm_neighbour neighbour)
 	return advice[neighbour];
 }
 
-long slurm_number(const char *text, const char *key)
+bool slurm_value(const char *text, const char *key, char *value, size_t capacity)
 {
 	size_t length = strlen(key);
 
+	text_set(value, capacity, "");
 	for (const char *at = text; at && (at = strstr(at, key)); at += length) {
-		const char *value = at + length + strspn(at + length, " ");
+		const char *after = at + length + strspn(at + length, " ");
+		bool of_config = at[length] == ' ';
 
-		if ((at != text && !isspace((unsigned char)at[-1])) || *value != '=')
+		if ((at != text && !isspace((unsigned char)at[-1])) || *after != '=')
 			continue;
-		value++;
+		after++;
 		/* A blank behind "=" only where there is one before it too. */
-		value += at[length] == ' ' ? strspn(value, " ") : 0;
-		return isdigit((unsigned char)*value) ? strtol(value, NULL, 10) : -1;
+		after += of_config ? strspn(after, " ") : 0;
+		snprintf(value, capacity, "%.*s", (int)strcspn(after, of_config ? "\n" : " \n"),
+			 after);
+		return true;
 	}
-	return -1;
+	return false;
+}
+
+long slurm_number(const char *text, const char *key)
+{
+	char value[64];
+
+	return slurm_value(text, key, value, sizeof(value)) && isdigit((unsigned char)*value)
+		       ? strtol(value, NULL, 10)
+		       : -1;
 }
 
 bool slurm_job_is_running(const struct slurm_job *job)

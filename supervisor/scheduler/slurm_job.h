@@ -36,8 +36,10 @@ bool slurm_job_parse(const char *text, struct slurm_job *job);
 bool slurm_job_id(const char *job, const char *array_job, const char *array_task, char *id,
 		  size_t capacity);
 
-/* The number at the start of the value of KEY, in the form "KEY=30" or, as `scontrol show config`
- * prints it, "KEY   = 30 sec"; -1: there is none. */
+/* The value of KEY, in the form "KEY=VALUE" between blanks or, as `scontrol show config` prints it,
+ * "KEY   = VALUE" up to the end of the line. False, and "": there is none. */
+bool slurm_value(const char *text, const char *key, char *value, size_t capacity);
+/* The number at the start of it; -1: there is none. */
 long slurm_number(const char *text, const char *key);
 
 /* What Slurm does by itself with a batch job whose script ends with an exit code (slurm.conf(5):

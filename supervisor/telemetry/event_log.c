@@ -1,4 +1,4 @@
-#include "event_log.h"
+#include "telemetry.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

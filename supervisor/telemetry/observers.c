@@ -1,18 +1,12 @@
-#include "observers.h"
+#include "telemetry.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/held_directory.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/workers.h"
-#include "event_log.h"
-#include "labels.h"
-#include "metrics_format.h"
-#include "metrics_server.h"
-#include "notification.h"
 #include "storage/storage.h"
 
 #include <errno.h>
@@ -34,12 +28,48 @@ static char *metrics_text(const struct observers *observers, const int *exit_cod
 	return metrics_format(status, observers->job.states, clock_wall_ms());
 }
 
-json_t *observers_labels(const struct observers *observers)
+/* --- the event log in the store --- */
+
+/* Drops the oldest lines until the rest fits. */
+static void drop_oldest(struct event_buffer *event_buffer)
 {
-	return labels_json(observers->job.labels, observers->job.label_count);
+	struct bytes *lines = &event_buffer->lines;
+	size_t gone = 0;
+
+	while (lines->size - gone > EVENT_BUFFER_MOST) {
+		uint8_t *end = memchr(lines->data + gone, '\n', lines->size - gone);
+
+		gone = end ? (size_t)(end - lines->data) + 1 : lines->size;
+		event_buffer->dropped++;
+	}
+	memmove(lines->data, lines->data + gone, lines->size - gone);
+	lines->size -= gone;
 }
 
-/* --- the event log in the store --- */
+void event_buffer_add(struct event_buffer *event_buffer, const char *line)
+{
+	if (bytes_append(&event_buffer->lines, line, strlen(line), NULL) < 0 ||
+	    bytes_append(&event_buffer->lines, "\n", 1, NULL) < 0)
+		return;
+	if (event_buffer->lines.size > EVENT_BUFFER_MOST)
+		drop_oldest(event_buffer);
+}
+
+void event_buffer_extract(struct event_buffer *event_buffer, struct bytes *part)
+{
+	*part = event_buffer->lines;
+	event_buffer->lines = (struct bytes){0};
+	if (event_buffer->dropped == 0)
+		return;
+	bytes_format(part, NULL, "{\"event\":\"ledger_shortened\",\"lines\":%u}\n",
+		     event_buffer->dropped);
+	event_buffer->dropped = 0;
+}
+
+void event_buffer_release(struct event_buffer *event_buffer)
+{
+	bytes_release(&event_buffer->lines);
+}
 
 void observers_set_store(struct observers *observers, struct storage *storage, unsigned attempt)
 {
@@ -63,11 +93,13 @@ static void upload_events(void *arg)
 			 observers->part.size, &observers->err) < 0;
 }
 
-static void settle_event_upload(struct observers *observers)
+/* A part that could not be uploaded is the next one again. */
+static void on_events_uploaded(void *arg)
 {
+	struct observers *observers = arg;
+
 	observers->putting = false;
 	if (observers->put_failed) {
-		event_buffer_put_back(&observers->event_buffer, &observers->part);
 		log_debug("cannot upload the event log, retrying: %s", observers->err.text);
 		return;
 	}
@@ -75,62 +107,50 @@ static void settle_event_upload(struct observers *observers)
 	bytes_release(&observers->part);
 }
 
-static void on_events_uploaded(void *arg)
+/* False: there is none. */
+static bool begin_part(struct observers *observers)
 {
-	settle_event_upload(arg);
+	if (observers->part.size == 0)
+		event_buffer_extract(&observers->event_buffer, &observers->part);
+	return observers->part.size > 0;
 }
 
 static void on_event_upload_due(struct timer *timer)
 {
 	struct observers *observers = container_of(timer, struct observers, timer);
 
+	loop_arm(observers->job.loop, timer, clock_monotonic_ms() + EVENT_UPLOAD_MS);
 	/* While a checkpoint has to become durable soon, it gets all of the bandwidth.
 	 * observers_record_end() uploads the rest. */
-	if (observers->hurried || observers->putting || !observers->storage) {
-		loop_arm(observers->job.loop, timer, clock_monotonic_ms() + EVENT_UPLOAD_MS);
+	if (observers->hurried || observers->putting || !observers->storage ||
+	    !begin_part(observers))
 		return;
-	}
-	event_buffer_extract(&observers->event_buffer, &observers->part);
 	observers->putting = observers->put_failed = true;
 	workers_run(observers->workers, upload_events, on_events_uploaded, observers);
 }
 
 /* --- webhook --- */
 
-static void get_host_name(char host[65])
-{
-	host[0] = '\0';
-	gethostname(host, 64);
-	host[64] = '\0';
-}
-
 /* `outcome` NULL: the job is running. */
 static char *format_notification(const struct observers *observers, const char *event,
 				 const char *outcome, int exit_code)
 {
-	auto_json json_t *labels = observers_labels(observers);
 	struct observed_run run = {0};
-	struct notification notification;
-	char host[65];
+	auto_json json_t *facts = NULL;
+	char host[65] = "";
 
 	observers->job.look(observers->job.arg, &run);
-	get_host_name(host);
-	notification = (struct notification){
-		.event = event,
-		.job = observers->job.name,
-		.host = host,
-		.attempt = run.attempt,
-		.outcome = outcome,
-		.exit_code = exit_code,
-		.source = run.source,
-		.reason = run.reason,
-		.seconds_left = -1,
-		.durable = run.durable,
-		.labels = labels,
-	};
+	gethostname(host, sizeof(host) - 1);
+	facts = json_pack("{s:s, s:s, s:i, s:s, s:s?, s:s?, s:s?, s:s, s:O*}", "event", event,
+			  "job", observers->job.name, "attempt", (int)run.attempt, "host", host,
+			  "outcome", outcome, "source", run.source, "reason", run.reason, "durable",
+			  run.durable, "labels", observers->job.labels);
 	if (run.source && run.deadline_ms != CLOCK_NEVER)
-		notification.seconds_left = (double)clock_left_ms(run.deadline_ms) / 1000;
-	return notification_body(observers->job.notify, &notification);
+		json_object_set_new(facts, "seconds_left",
+				    json_real((double)clock_left_ms(run.deadline_ms) / 1000));
+	if (outcome)
+		json_object_set_new(facts, "exit_code", json_integer(exit_code));
+	return notification_body(observers->job.notify, facts);
 }
 
 struct pending_webhook {
@@ -207,7 +227,7 @@ static void on_event(void *arg, const char *event, json_t *line, const char *tex
 	struct observers *observers = arg;
 	const char *kind = json_text_or(line, "kind", "");
 
-	counters_add(&observers->counters, event, line);
+	counters_add(observers->counters, event, line);
 	if (observers->job.has_store)
 		event_buffer_add(&observers->event_buffer, text);
 	if (!observers->job.loop->stopped && changes_metrics(event))
@@ -231,8 +251,7 @@ static void check_log(const char *path)
 	auto_close int there = held_directory_open(directory, &why);
 	if (there < 0 && why.kind == ERR_NOT_FOUND)
 		log_warn("--log: there is no directory %s: nothing of %s can be kept (Reprieve "
-			 "does "
-			 "not write it: name the file that the job's own output goes to)",
+			 "does not write it: name the file that the job's own output goes to)",
 			 directory, path);
 }
 
@@ -241,6 +260,7 @@ int observers_open(const struct observed_job *job, struct observers *observers, 
 	if (job->log)
 		check_log(job->log);
 	observers->job = *job;
+	observers->counters = counters_new();
 	if (cancel_init(&observers->cancel, err) < 0 ||
 	    workers_new(job->loop, 1, &observers->workers, err) < 0)
 		return -1;
@@ -308,11 +328,13 @@ static void upload_end_notes(struct observers *observers, int exit_code)
 	if (!observers->storage)
 		return;
 	text = metrics_text(observers, &exit_code);
-	event_buffer_extract(&observers->event_buffer, &observers->part);
-	if (observers->part.size > 0) {
+	do {
+		observers->put_failed = false;
+		if (!begin_part(observers))
+			break;
 		upload_events(observers);
-		settle_event_upload(observers);
-	}
+		on_events_uploaded(observers);
+	} while (!observers->put_failed);
 	if (exit_code != 0)
 		upload_log_tail(observers);
 	put_note(observers, "metrics", 1, text, strlen(text), &observers->err);
@@ -340,7 +362,7 @@ void observers_record_end(struct observers *observers, int exit_code, int64_t un
 	workers_free(observers->workers); /* waits for a running upload, up to the deadline */
 	observers->workers = NULL;
 	if (observers->putting)
-		settle_event_upload(observers);
+		on_events_uploaded(observers);
 	write_textfile(observers, &exit_code);
 	upload_end_notes(observers, exit_code);
 }
@@ -362,6 +384,7 @@ void observers_close(struct observers *observers)
 		free(pending_webhook->body);
 		free(pending_webhook);
 	}
+	json_decref(observers->counters);
 	event_buffer_release(&observers->event_buffer);
 	bytes_release(&observers->part);
 }

@@ -1,4 +1,4 @@
-#include "redact.h"
+#include "telemetry.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"

@@ -237,7 +237,7 @@ def silent(place):
     above.mkdir(mode=0o700)
     silent.directory = above / "1-00000000"
     silent.directory.mkdir()
-    (silent.directory / "job").write_text("leaving")
+    (silent.directory / "about").write_text("leaving\n0\n\n\n\n")
     silent.lock = open(silent.directory / "lock", "w")
     fcntl.flock(silent.lock, fcntl.LOCK_EX)
     silent.listener = socket.socket(socket.AF_UNIX)
@@ -292,7 +292,8 @@ def test_each_checkpoint_is_told_with_its_verdict_and_what_is_missing(place):
     run = place.run(PYTHON, "-u", "-c", SAVES, options=("--job", "told", "--quiet-time", "60s"))
     run.wait_for_output("half\n")
     told = wait_for("the verdicts", lambda: (
-        lambda told: told if told.get("checkpoint-200/", {}).get("verdict") == "complete" else None)(checkpoints_of(place)), about=run)
+        lambda told: told if "checkpoint-300/" in told and told["checkpoint-200/"]["verdict"] == "complete" else None)(checkpoints_of(place)),
+        about=run)
     assert list(told) == ["checkpoint-300/", "checkpoint-200/", "checkpoint-100/"]
     # The first one is known by the beginning of the second, which has the names of the first.
     assert [told[f"checkpoint-{step}/"]["reason"] for step in (100, 200, 300)] == ["next", "signature", "open"]

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/cleanup.h"
-#include "control/control_socket.h"
+#include "control/control.h"
 
 #include <errno.h>
 #include <sys/epoll.h>

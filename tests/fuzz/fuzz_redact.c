@@ -2,7 +2,7 @@
 #include "fuzz.h"
 
 #include "base/cleanup.h"
-#include "telemetry/redact.h"
+#include "telemetry/telemetry.h"
 
 /* Where its place tells a secret, nothing before it may hide it. */
 static void check_planted(const char *before)

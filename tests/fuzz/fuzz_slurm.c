@@ -2,7 +2,7 @@
 #include "fuzz.h"
 
 #include "base/cleanup.h"
-#include "doctor/check_slurm.h"
+#include "doctor/doctor.h"
 #include "frameworks/lightning_slurm.h"
 #include "scheduler/slurm_job.h"
 

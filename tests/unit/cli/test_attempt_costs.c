@@ -1,4 +1,4 @@
-#include "cli/attempt_costs.h"
+#include "cli/costs.h"
 #include "telemetry/telemetry.h"
 
 #include "base/cleanup.h"
@@ -41,6 +41,14 @@ static struct attempt_costs read_account(const char *outcome, const char *end_ab
 					 const char *lines)
 {
 	return read_one(outcome, end_about, false, lines);
+}
+
+static struct attempt_costs_sum sum_of(const struct attempt_costs *items, size_t count)
+{
+	struct attempt_costs_sum sum = {0};
+
+	attempt_costs_add(&sum, items, count);
+	return sum;
 }
 
 static void test_a_preempted_attempt(void **state)
@@ -157,7 +165,7 @@ static void test_the_newest_may_still_run(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct attempt_costs attempt_costs =
 			read_one(rows[i].outcome, NULL, rows[i].newest, lines);
-		struct attempt_costs_sum sum = attempt_costs_sum(&attempt_costs, 1);
+		struct attempt_costs_sum sum = sum_of(&attempt_costs, 1);
 
 		assert_string_equal(attempt_costs.outcome, rows[i].said);
 		assert_int_equal(attempt_costs.interrupted, rows[i].interrupted);
@@ -175,7 +183,7 @@ static void test_nothing_is_saved_without_a_snapshot(void **state)
 		read_account("not_durable", "{\"ran_ms\":4014}",
 			     "{\"event\":\"launched\",\"monotonic_ms\":1000}\n"
 			     "{\"event\":\"child_exited\",\"monotonic_ms\":5000}\n");
-	struct attempt_costs_sum sum = attempt_costs_sum(&attempt_costs, 1);
+	struct attempt_costs_sum sum = sum_of(&attempt_costs, 1);
 
 	(void)state;
 	assert_int_equal(attempt_costs.lost_ms, 4000);
@@ -225,11 +233,11 @@ static void test_what_was_counted_at_the_end(void **state)
 static void test_what_is_not_known_is_marked_in_the_sum(void **state)
 {
 	struct attempt_costs silent = read_account(NULL, NULL, "");
-	struct attempt_costs_sum sum = attempt_costs_sum(&silent, 1), all = {0};
+	struct attempt_costs_sum sum = sum_of(&silent, 1), all = {0};
 
 	(void)state;
 	assert_true(sum.lost_at_least && sum.ran_at_least);
-	attempt_costs_add(&all, &sum);
+	attempt_costs_add(&all, &silent, 1);
 	assert_true(all.lost_at_least && all.ran_at_least);
 }
 
@@ -250,7 +258,7 @@ static void test_sums_and_cost(void **state)
 		{.ran_ms = -1, .lost_ms = -1, .kept_ms = -1, .restore_ms = -1, .machines = 1},
 		{.ran_ms = 3 * HOUR, .kept_ms = 3 * HOUR, .machines = 1},
 	};
-	struct attempt_costs_sum sum = attempt_costs_sum(items, 4), twice = sum;
+	struct attempt_costs_sum sum = sum_of(items, 4), twice = sum;
 	struct attempt_costs_price cost = attempt_costs_price(&sum, 1, 3);
 
 	(void)state;
@@ -262,7 +270,7 @@ static void test_sums_and_cost(void **state)
 	/* nine hours were safe at the first end, and nine still at the second */
 	assert_int_equal(sum.saved_ms, 18 * HOUR);
 	assert_true(cost.spot == 19 && cost.on_demand == 36 && cost.saved == 17);
-	attempt_costs_add(&twice, &sum);
+	attempt_costs_add(&twice, items, 4);
 	assert_int_equal(twice.ran_ms, 36 * HOUR);
 	assert_int_equal(twice.saved_ms, 36 * HOUR);
 	assert_int_equal(twice.announced, 2);
@@ -289,7 +297,7 @@ static void test_a_gang(void **state)
 		 .machines = 4},
 		{.ran_ms = 5 * HOUR, .kept_ms = 5 * HOUR, .restore_ms = HOUR, .machines = 2},
 	};
-	struct attempt_costs_sum sum = attempt_costs_sum(items, 2), all = {0};
+	struct attempt_costs_sum sum = sum_of(items, 2), all = {0};
 	struct attempt_costs_price cost = attempt_costs_price(&sum, 1, 3);
 	struct bytes nothing = {0};
 
@@ -305,8 +313,8 @@ static void test_a_gang(void **state)
 	assert_int_equal(sum.attempts, 2);
 	assert_int_equal(sum.ran_ms, 15 * HOUR);
 	assert_true(cost.spot == 40 + 12 && cost.on_demand == 3 * (36 + 10));
-	attempt_costs_add(&all, &sum);
-	attempt_costs_add(&all, &sum);
+	attempt_costs_add(&all, items, 2);
+	attempt_costs_add(&all, items, 2);
 	assert_true(attempt_costs_price(&all, 1, 3).saved == 2 * cost.saved);
 }
 

@@ -1,5 +1,5 @@
 /* What keeping bytes costs. */
-#include "cli/storage_price.h"
+#include "cli/costs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,12 +35,13 @@ static void test_parse(void **state)
 	static const char *const wrong[] = {"",      "-1",  "x",   "0.02x", " 1",
 					    "1e999", "nan", "inf", "$1"};
 	double price;
+	struct err err;
 
 	(void)state;
-	assert_true(storage_price_parse("0.023", &price) && fabs(price - 0.023) < 1e-9);
-	assert_true(storage_price_parse("0", &price) && fabs(price) < 1e-9);
+	assert_true(price_set(&price, "0.023", &err) == 0 && fabs(price - 0.023) < 1e-9);
+	assert_true(price_set(&price, "0", &err) == 0 && fabs(price) < 1e-9);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		assert_false(storage_price_parse(wrong[i], &price));
+		assert_int_equal(price_set(&price, wrong[i], &err), -1);
 }
 
 static void test_words(void **state)

@@ -1,5 +1,5 @@
 /* The control socket, with real clients on other threads. */
-#include "control/control_socket.h"
+#include "control/control.h"
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -129,11 +129,12 @@ static void hear(void *arg, json_t *message)
 		 json_string_value(json_object_get(message, "event")));
 }
 
-static void call(struct client *client, const char *what, struct cancel *cancel)
+static void call(struct client *client, const char *what, int64_t deadline_ms)
 {
 	json_t *request = json_pack("{s:s}", "do", what);
 
-	client->result = control_socket_call(path, request, hear, client, cancel, &client->err);
+	client->result =
+		control_socket_call(path, request, hear, client, deadline_ms, &client->err);
 	json_decref(request);
 }
 
@@ -146,7 +147,7 @@ static void *run_client(void *arg)
 	/* Refused as long as the server has not seen that others have left. */
 	do {
 		stopper = (struct client){0};
-		call(&stopper, "stop", NULL);
+		call(&stopper, "stop", CLOCK_NEVER);
 	} while (stopper.heard[0]);
 	return NULL;
 }
@@ -198,9 +199,9 @@ static void call_held(struct client *client)
 
 	(void)!send(left, hold, strlen(hold), MSG_NOSIGNAL);
 	(void)!send(fd, hold, strlen(hold), MSG_NOSIGNAL);
-	call(client, "refuse", NULL);
+	call(client, "refuse", CLOCK_NEVER);
 	close(left);
-	call(client, "release", NULL);
+	call(client, "release", CLOCK_NEVER);
 	used = strlen(client->heard);
 	(void)!recv(fd, client->heard + used, sizeof(client->heard) - 1 - used, 0);
 	close(fd);
@@ -231,22 +232,22 @@ static void hears_who_asks_at_the_end(void **state)
 	int fds[2];
 
 	(void)state;
-	fds[0] = control_socket_ask(path, hold, NULL, &err);
+	fds[0] = control_socket_ask(path, hold, CLOCK_NEVER, &err);
 	assert_true(fds[0] >= 0);
 	control_socket_hear(control, false);
 	control_socket_answer_held(control, reply("all"));
-	fds[1] = control_socket_ask(path, hold, NULL, &err);
+	fds[1] = control_socket_ask(path, hold, CLOCK_NEVER, &err);
 	assert_true(fds[1] >= 0);
 	control_socket_hear(control, true);
 	control_socket_answer_held(control, reply("all"));
-	assert_int_equal(control_socket_ask(path, hold, NULL, &err), -1);
+	assert_int_equal(control_socket_ask(path, hold, CLOCK_NEVER, &err), -1);
 	assert_int_equal(err.kind, ERR_NOT_FOUND);
-	assert_int_equal(control_socket_await(fds[0], keep_event, &early, NULL, &err), 0);
+	assert_int_equal(control_socket_await(fds[0], keep_event, &early, CLOCK_NEVER, &err), 0);
 	assert_string_equal(early, "all");
 	/* Its end of file has not been read: closed by the end. */
 	control_socket_close(control);
 	control = NULL;
-	assert_int_equal(control_socket_await(fds[1], keep_event, &late, NULL, &err), 0);
+	assert_int_equal(control_socket_await(fds[1], keep_event, &late, CLOCK_NEVER, &err), 0);
 	assert_string_equal(late, "all");
 	close(fds[0]);
 	close(fds[1]);
@@ -254,7 +255,7 @@ static void hears_who_asks_at_the_end(void **state)
 
 static void call_now(struct client *client)
 {
-	call(client, "now", NULL);
+	call(client, "now", CLOCK_NEVER);
 }
 
 static void answers_at_once(void **state)
@@ -269,7 +270,7 @@ static void answers_at_once(void **state)
 
 static void call_later(struct client *client)
 {
-	call(client, "later", NULL);
+	call(client, "later", CLOCK_NEVER);
 }
 
 static void answers_later(void **state)
@@ -285,13 +286,7 @@ static void answers_later(void **state)
 
 static void call_with_deadline(struct client *client)
 {
-	struct cancel cancel;
-
-	if (cancel_init(&cancel, NULL) < 0)
-		abort();
-	cancel_set_deadline(&cancel, clock_monotonic_ms() + 50);
-	call(client, "never", &cancel);
-	cancel_release(&cancel);
+	call(client, "never", clock_monotonic_ms() + 50);
 }
 
 static void gives_up_and_is_forgotten(void **state)
@@ -430,7 +425,7 @@ static void says_that_nobody_listens(void **state)
 
 	(void)state;
 	snprintf(path, sizeof(path), "%s/other", directory);
-	call(&client, "now", NULL);
+	call(&client, "now", CLOCK_NEVER);
 	assert_int_equal(client.result, -1);
 	assert_int_equal(client.err.kind, ERR_NOT_FOUND);
 }
@@ -441,7 +436,6 @@ static void one_that_accepts_nobody_is_given_up(void **state)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), waiting[64];
 	json_t *request = json_pack("{s:s}", "do", "now");
-	struct cancel cancel;
 	size_t count = 0;
 	struct err err = {0};
 
@@ -453,12 +447,10 @@ static void one_that_accepts_nobody_is_given_up(void **state)
 		assert_in_range(count, 0, 63);
 		waiting[count] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	} while (connect(waiting[count++], (struct sockaddr *)&address, sizeof(address)) == 0);
-	assert_int_equal(cancel_init(&cancel, &err), 0);
-	cancel_set_deadline(&cancel, clock_monotonic_ms() + 200);
-	assert_int_equal(control_socket_call(address.sun_path, request, NULL, NULL, &cancel, &err),
+	assert_int_equal(control_socket_call(address.sun_path, request, NULL, NULL,
+					     clock_monotonic_ms() + 200, &err),
 			 -1);
 	assert_int_equal(err.kind, ERR_CANCELLED);
-	cancel_release(&cancel);
 	json_decref(request);
 	while (count > 0)
 		close(waiting[--count]);

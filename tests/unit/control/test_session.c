@@ -1,11 +1,10 @@
 /* The runtime directory: made, found by clients, removed, and cleaned up after a
  * killed supervisor. */
-#include "control/session_search.h"
+#include "control/control.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "control/left_session.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,17 +47,23 @@ struct seen {
 	char store[64]; /* "": unknown */
 };
 
-static bool see(void *arg, const struct session_info *info)
+static struct seen find(bool orphans)
 {
-	struct seen *seen = arg;
+	auto_(session_list_release) struct session_list list = {0};
+	struct seen seen = {0};
 
-	if (!text_starts(info->directory, runtime))
-		return true;
-	seen->count++;
-	seen->pid = info->pid;
-	text_set(seen->job, sizeof(seen->job), info->job);
-	text_set(seen->store, sizeof(seen->store), info->store ? info->store : "");
-	return true;
+	session_find(&list, orphans, NULL);
+	for (size_t i = 0; i < list.count; i++) {
+		const struct session_info *info = &list.items[i];
+
+		if (!text_starts(info->directory, runtime))
+			continue;
+		seen.count++;
+		seen.pid = orphans ? info->job_pid : info->pid;
+		text_set(seen.job, sizeof(seen.job), info->job);
+		text_set(seen.store, sizeof(seen.store), info->store);
+	}
+	return seen;
 }
 
 static void count(void *arg, const char *directory)
@@ -104,10 +109,7 @@ static void start_in(const char *directory)
 
 static struct seen look(void)
 {
-	struct seen seen = {0};
-
-	session_each(see, &seen);
-	return seen;
+	return find(false);
 }
 
 static void lives_as_long_as_it_is_open(void **state)
@@ -194,10 +196,7 @@ static void is_dead_with_its_process(void **state)
 
 static struct seen look_for_orphans(void)
 {
-	struct seen seen = {0};
-
-	session_each_orphan(see, &seen);
-	return seen;
+	return find(true);
 }
 
 static pid_t wait_until_killed(void)

@@ -1,4 +1,4 @@
-#include "doctor/check_host.h"
+#include "doctor/doctor.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -108,22 +108,6 @@ static void test_table(void **state)
 	}
 }
 
-static void test_how_long_to_wait(void **state)
-{
-	static const struct {
-		const struct source_state *source;
-		int64_t least_ms, most_ms;
-	} waits[] = {
-		{&ARMED, 0, 0},         {&UNKNOWN, 0, 0},        {&UNAVAILABLE, 0, 0},
-		{&SILENT, 8000, 15000}, {&REFUSED, 8000, 15000},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
-		assert_in_range(check_host_source_wait_ms(waits[i].source), waits[i].least_ms,
-				waits[i].most_ms);
-}
-
 static void test_every_source_has_a_row(void **state)
 {
 	struct source_state sources[CLOUD_SOURCES_MOST];
@@ -142,7 +126,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_how_long_to_wait),
 		cmocka_unit_test(test_every_source_has_a_row),
 	};
 

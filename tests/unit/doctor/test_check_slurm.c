@@ -1,4 +1,4 @@
-#include "doctor/check_slurm.h"
+#include "doctor/doctor.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* What a probe means: facts -> rows. */
-#include "doctor/check_store.h"
+#include "doctor/doctor.h"
 
 #include "base/text.h"
 
@@ -46,7 +46,7 @@ static void test_all_is_well(void **state)
 
 	(void)state;
 	check_store(&probe, "s3://b", 1000000000, &check_list);
-	assert_int_equal(check_list_worst(&check_list), CHECK_OK);
+	assert_int_equal(check_worst(&check_list), CHECK_OK);
 	for (size_t i = 0; i < check_list.count; i++)
 		assert_string_equal(check_list.rows[i].fix, "");
 	assert_string_equal(find(&check_list, "up")->text, "64 MiB/s (64 MiB on 8 connections)");
@@ -106,7 +106,7 @@ static void test_what_fails(void **state)
 		row = find(&check_list, rows[i].check);
 		assert_non_null(row);
 		assert_int_equal(row->level, rows[i].level);
-		assert_int_equal(check_list_worst(&check_list), rows[i].level);
+		assert_int_equal(check_worst(&check_list), rows[i].level);
 		assert_string_equal(row->text, "it said no");
 		if (!text_starts(row->fix, rows[i].fix))
 			fail_msg("%s: \"%s\"", rows[i].fix, row->fix);

@@ -1,7 +1,7 @@
 #include "frameworks/profile.h"
 
 #include "base/text.h"
-#include "options/profile_options.h"
+#include "options/options.h"
 
 #include <setjmp.h>
 #include <signal.h>

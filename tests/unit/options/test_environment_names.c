@@ -1,7 +1,6 @@
 /* Which variables REPRIEVE_* nobody reads, and which name was meant. */
 #include "base/text.h"
-#include "options/environment_names.h"
-#include "options/run_option_table.h"
+#include "options/options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

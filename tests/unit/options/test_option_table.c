@@ -1,7 +1,6 @@
 /* The parser of all verbs: what a row takes, what stands behind the options, what is said of
  * mistakes; and the help. */
-#include "options/option_help.h"
-#include "options/option_table.h"
+#include "options/options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* The --keep-* options: what they take. */
-#include "options/retention_options.h"
+#include "options/options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

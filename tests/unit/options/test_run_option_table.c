@@ -1,4 +1,4 @@
-#include "options/run_option_table.h"
+#include "options/options.h"
 
 #include "base/inside.h"
 

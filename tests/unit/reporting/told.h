@@ -2,7 +2,7 @@
 #ifndef TOLD_H
 #define TOLD_H
 
-#include "reporting/reports.h"
+#include "reporting/reporting.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

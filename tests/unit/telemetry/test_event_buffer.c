@@ -1,4 +1,4 @@
-#include "telemetry/event_buffer.h"
+#include "telemetry/telemetry.h"
 
 #include "base/cleanup.h"
 
@@ -24,23 +24,6 @@ static void test_lines_come_out_in_their_order(void **state)
 	event_buffer_extract(&event_buffer, &part);
 	assert_int_equal(part.size, 16);
 	assert_memory_equal(part.data, "{\"a\":1}\n{\"b\":2}\n", 16);
-	event_buffer_release(&event_buffer);
-}
-
-static void test_what_could_not_be_written_comes_first(void **state)
-{
-	struct event_buffer event_buffer = {0};
-	auto_(bytes_release) struct bytes part = {0};
-
-	(void)state;
-	event_buffer_add(&event_buffer, "1");
-	event_buffer_extract(&event_buffer, &part);
-	event_buffer_add(&event_buffer, "2");
-	event_buffer_put_back(&event_buffer, &part);
-	assert_null(part.data);
-	event_buffer_extract(&event_buffer, &part);
-	assert_int_equal(part.size, 4);
-	assert_memory_equal(part.data, "1\n2\n", 4);
 	event_buffer_release(&event_buffer);
 }
 
@@ -70,7 +53,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines_come_out_in_their_order),
-		cmocka_unit_test(test_what_could_not_be_written_comes_first),
 		cmocka_unit_test(test_what_piles_up_is_bounded_and_the_newest_stay),
 	};
 

@@ -1,4 +1,7 @@
-#include "telemetry/health_probe.h"
+#include "telemetry/telemetry.h"
+
+#include "base/cleanup.h"
+#include "base/json.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +14,11 @@ static void test_table(void **state)
 {
 	static const struct {
 		enum health_probe_kind kind;
-		struct health_probe_facts facts;
+		struct {
+			const char *state; /* "": it refuses to say */
+			bool sending;
+			int64_t at_risk_ms; /* -1: there is no store */
+		} facts;
 		bool passed;
 		const char *phase;
 	} rows[] = {
@@ -39,8 +46,18 @@ static void test_table(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct health_probe_result answer =
-			health_probe_decide(rows[i].kind, 60000, &rows[i].facts);
+		auto_json json_t *status = json_object();
+		struct health_probe_result answer;
+
+		json_object_set_new(status, "state", json_string(rows[i].facts.state));
+		if (rows[i].facts.sending)
+			json_object_set_new(status, "saving", json_object());
+		if (rows[i].facts.at_risk_ms >= 0)
+			json_object_set_new(status, "at_risk_seconds",
+					    json_real((double)rows[i].facts.at_risk_ms / 1000));
+		if (!rows[i].facts.state[0])
+			json_decref(steal(&status));
+		answer = health_probe_decide(rows[i].kind, 60000, status);
 
 		assert_int_equal(answer.passed, rows[i].passed);
 		assert_string_equal(answer.phase, rows[i].phase);

@@ -1,5 +1,5 @@
 /* The file that a job finds while a stop stands. */
-#include "telemetry/notice_format.h"
+#include "telemetry/telemetry.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

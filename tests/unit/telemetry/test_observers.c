@@ -1,10 +1,9 @@
 /* What is written of a run, and where: the textfile, and the notes of the attempt in the store. */
-#include "telemetry/observers.h"
+#include "telemetry/telemetry.h"
 
 #include "base/clock.h"
 #include "base/workers.h"
 #include "storage_fixture.h"
-#include "telemetry/event_log.h"
 
 static const char *const states[] = {"running", NULL};
 
@@ -40,13 +39,10 @@ static void tell_run(void *arg, struct observed_run *run)
 /* `notify`: NULL, or a URL. */
 static void start(struct run *run, const char *notify)
 {
-	static const char *const labels[] = {"team=nlp"};
 	struct observed_job job = {
 		.loop = &run->loop,
 		.events = &run->events,
 		.name = "digits",
-		.labels = labels,
-		.label_count = 1,
 		.states = states,
 		.has_store = true,
 		.metrics_file = run->textfile,
@@ -123,6 +119,71 @@ static void test_a_failed_run_leaves_all_notes(void **state)
 	stop(&run);
 }
 
+struct look {
+	struct timer timer;
+	struct run *run;
+};
+
+static void look_again(struct timer *timer)
+{
+	struct look *look = container_of(timer, struct look, timer);
+
+	if (look->run->observers.putting)
+		loop_arm(&look->run->loop, timer, clock_monotonic_ms() + 5);
+	else
+		loop_stop(&look->run->loop);
+}
+
+/* The minute is over: what happened until now goes out. */
+static void upload(struct run *run)
+{
+	struct look look = {.timer.fired = look_again, .run = run};
+
+	loop_disarm(&run->loop, &run->observers.timer);
+	run->observers.timer.fired(&run->observers.timer);
+	assert_true(run->observers.putting && run->observers.timer.armed);
+	loop_arm(&run->loop, &look.timer, clock_monotonic_ms());
+	assert_works(loop_run(&run->loop, &err));
+	run->loop.stopped = false;
+}
+
+/* A run that vanishes has said what happened until a minute before. */
+static void test_the_event_log_goes_out_again_and_again(void **state)
+{
+	struct run run;
+
+	(void)state;
+	start(&run, NULL);
+	observers_set_store(&run.observers, run.fixture.storage, run.fixture.attempt.number);
+	for (unsigned part = 1; part <= 2; part++) {
+		event_log_add(&run.events, part == 1 ? "launched" : "durable", NULL);
+		upload(&run);
+		assert_int_equal(run.observers.parts, part);
+	}
+	assert_true(note_has(&run, "ledger", "\"durable\""));
+	stop(&run);
+}
+
+/* What the store did not take comes first when it takes something. */
+static void test_a_part_that_was_not_taken_is_sent_again(void **state)
+{
+	struct run run;
+
+	(void)state;
+	start(&run, NULL);
+	event_log_add(&run.events, "launched", NULL);
+	observers_set_store(&run.observers, run.fixture.storage, run.fixture.attempt.number);
+	cancel_set_deadline(&run.observers.cancel, clock_monotonic_ms());
+	upload(&run);
+	assert_int_equal(run.observers.parts, 0);
+	event_log_add(&run.events, "ended", NULL);
+	observers_record_end(&run.observers, 0, soon());
+	assert_int_equal(run.observers.parts, 2);
+	assert_true(note_has(&run, "ledger", "\"launched\""));
+	assert_true(note_has(&run, "ledger", "\"ended\""));
+	stop(&run);
+}
+
 static void test_a_finished_run_leaves_no_log(void **state)
 {
 	struct run run;
@@ -178,6 +239,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_textfile_follows_some_events),
 		cmocka_unit_test(test_a_failed_run_leaves_all_notes),
+		cmocka_unit_test(test_the_event_log_goes_out_again_and_again),
+		cmocka_unit_test(test_a_part_that_was_not_taken_is_sent_again),
 		cmocka_unit_test(test_a_finished_run_leaves_no_log),
 		cmocka_unit_test(test_without_a_store_nothing_is_uploaded),
 		cmocka_unit_test(test_who_is_told_of_what),

@@ -1,5 +1,5 @@
 /* What of a command line is kept, by a table. */
-#include "telemetry/redact.h"
+#include "telemetry/telemetry.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"

@@ -1,11 +1,295 @@
-#include "run_option_table.h"
-#include "retention_options.h"
-#include "run_option_values.h"
-#include "transfer_options.h"
+#include "options.h"
 
 #include "base/file.h"
 #include "base/text.h"
-#include "process/process.h"
+#include "scheduler/scheduler.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* --- rows that several verbs have --- */
+
+struct json_option {
+	bool json;
+};
+
+struct running_job_option {
+	const char *job;
+};
+
+const struct option_row json_rows[] = {
+	{"json", 0, NULL, NULL, "print JSON", OPTION_FLAG(struct json_option, json)},
+	{0},
+};
+
+const struct option_row running_job_rows[] = {
+	{"job", 'j', "NAME", NULL, "which job, where several run here under this user",
+	 OPTION_TEXT(struct running_job_option, job), .least = 1},
+	{0},
+};
+
+char *default_store_url(struct err *err)
+{
+	const char *state = getenv("XDG_STATE_HOME");
+	const char *home = getenv("HOME");
+
+	if (state && state[0] == '/')
+		return text_format("file://%s/reprieve", state);
+	if (home && home[0] == '/')
+		return text_format("file://%s/.local/state/reprieve", home);
+	err_set(err, ERR_INVALID,
+		"neither HOME nor XDG_STATE_HOME is set: choose a place with --store");
+	return NULL;
+}
+
+#define MEMORY_LEAST (32 << 20) /* storage: less is not kept to */
+#define BANDWIDTH_LEAST 1000    /* less is a forgotten unit */
+#define CONNECTIONS_MOST 64
+
+/* "100MB/s", or without the "/s". */
+static int set_bandwidth(void *options, const char *value, struct err *err)
+{
+	auto_free char *size =
+		text_ends(value, "/s") ? text_copy_n(value, strlen(value) - 2) : text_copy(value);
+	uint64_t *rate = &((struct storage_transfer *)options)->bandwidth_bytes_per_second;
+
+	if (!text_to_bytes(size, rate))
+		return err_set(err, ERR_INVALID, "invalid rate '%s': write 100MB/s or 12.5MB/s",
+			       value);
+	if (*rate < BANDWIDTH_LEAST)
+		return err_set(err, ERR_INVALID,
+			       "'%s' is less than 1 kB/s: is the unit missing? Write 100MB/s",
+			       value);
+	return 0;
+}
+
+// clang-format off
+const struct option_row transfer_rows[] = {
+	{"memory", 0, "SIZE", "REPRIEVE_MEMORY",
+		"how much memory the content on its way may take (default: 256MiB)",
+		OPTION_SIZE(struct storage_transfer, memory_bytes), .least = MEMORY_LEAST},
+	{"connections", 0, "N", "REPRIEVE_CONNECTIONS",
+		"how many at once (default: 8 to send and 16 to read; file://: one per processor)",
+		OPTION_NUMBER(struct storage_transfer, connections), .least = 1,
+		.most = CONNECTIONS_MOST},
+	{0},
+};
+
+const struct option_row bandwidth_rows[] = {
+	{"bandwidth", 0, "RATE", "REPRIEVE_BANDWIDTH",
+		"send no faster than that, as 100MB/s; not after a notice (default: no limit)",
+		.set = set_bandwidth},
+	{0},
+};
+// clang-format on
+
+int retention_set_tag(void *tag, const char *value, struct err *err)
+{
+	static const char allowed[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+
+	if (!value[0] || strlen(value) > 64 || value[strspn(value, allowed)])
+		return err_set(err, ERR_INVALID,
+			       "invalid tag '%s': use 1 to 64 of A-Z a-z 0-9 . _ -", value);
+	*(const char **)tag = value;
+	return 0;
+}
+
+static int add_tag(void *retention, const char *value, struct err *err)
+{
+	struct retention_rules *options = retention;
+
+	if (options->tag_count == KEEP_TAGS_MOST)
+		return err_set(err, ERR_INVALID, "more than %d tags", KEEP_TAGS_MOST);
+	if (retention_set_tag(&options->tags[options->tag_count], value, err) < 0)
+		return -1;
+	options->tag_count++;
+	return 0;
+}
+
+// clang-format off
+const struct option_row retention_rows[] = {
+	{"keep-last", 0, "N", "REPRIEVE_KEEP_LAST",
+		"keep the newest N good snapshots, and the newest N superseded ones; what only "
+		"others needed is freed a day later, or at once when the store is full",
+		OPTION_NUMBER(struct retention_rules, keep_last), .most = UINT32_MAX},
+	{"keep-within", 0, "DURATION", "REPRIEVE_KEEP_WITHIN",
+		"keep what is no older than that, seen from the newest one",
+		OPTION_DURATION(struct retention_rules, policy.keep_within_ms), .least = 1},
+	{"keep-every", 0, "STEPS", "REPRIEVE_KEEP_EVERY",
+		"keep the first good one of every so many steps, and the first superseded one",
+		OPTION_NUMBER(struct retention_rules, policy.keep_every), .least = 1},
+	{"keep-tag", 0, "TAG", "REPRIEVE_KEEP_TAG",
+		"keep what was saved with that tag; may be given several times", .set = add_tag},
+	{0},
+};
+// clang-format on
+
+const char *retention_format_reasons(unsigned reasons, char *buffer, size_t capacity)
+{
+	size_t used = 0;
+
+	buffer[0] = '\0';
+	for (int reason = 0; reason < KEEP_REASONS; reason++) {
+		if (!(reasons & 1u << reason) || used >= capacity)
+			continue;
+		snprintf(buffer + used, capacity - used, "%s%s", used ? ", " : "",
+			 keep_reason_name((enum keep_reason)reason));
+		used += strlen(buffer + used);
+	}
+	return buffer;
+}
+
+/* --- values that are more than a number or a text --- */
+
+static int set_restore(void *run, const char *value, struct err *err)
+{
+	struct job_config *options = run;
+
+	if (text_equal(value, "latest"))
+		options->restore = RESTORE_LATEST;
+	else if (text_equal(value, "none"))
+		options->restore = RESTORE_NONE;
+	else if (snapshot_id_parse(value, &options->restore_id))
+		options->restore = RESTORE_SPECIFIC;
+	else
+		return err_set(err, ERR_INVALID,
+			       "invalid snapshot '%s': write latest, none, or an ID that `reprieve "
+			       "list` shows",
+			       value);
+	return 0;
+}
+
+static int set_deadline(void *deadline, const char *value, struct err *err)
+{
+	(void)err; /* cloud.h knows the forms */
+	*(const char **)deadline = *value ? value : NULL;
+	return 0;
+}
+
+static int set_signal(void *run, const char *value, struct err *err)
+{
+	struct job_config *options = run;
+	int number = signal_name_parse(value);
+
+	options->signal_chosen = options->ask_chosen = true;
+	if (text_equal(value, "auto"))
+		options->ask = REQUEST_AUTO;
+	else if (text_equal(value, "none"))
+		options->ask = REQUEST_NONE;
+	else if (text_equal(value, "flag"))
+		options->ask = REQUEST_FLAG;
+	else if (number <= 0)
+		return err_set(err, ERR_INVALID,
+			       "invalid signal '%s': write auto, none, flag, USR1, TERM, ...",
+			       value);
+	else if (number == SIGKILL || number == SIGSTOP)
+		return err_set(err, ERR_INVALID,
+			       "no job can catch SIG%s: write auto, none, USR1, TERM, ...",
+			       number == SIGKILL ? "KILL" : "STOP");
+	else {
+		options->ask = REQUEST_SIGNAL;
+		options->checkpoint_signal = number;
+	}
+	return 0;
+}
+
+static int set_command(void *run, const char *value, struct err *err)
+{
+	struct job_config *options = run;
+
+	if (!*value)
+		return err_set(err, ERR_INVALID, "the value is empty: write a shell command");
+	options->command_chosen = options->ask_chosen = true;
+	options->ask = REQUEST_COMMAND;
+	options->checkpoint_command = value;
+	return 0;
+}
+
+static int set_every(void *run, const char *value, struct err *err)
+{
+	static const struct option_row duration = {OPTION_DURATION(struct job_config, every_ms)};
+	struct job_config *options = run;
+
+	options->every_auto = text_equal(value, "auto");
+	options->every_ms = 0;
+	return options->every_auto ? 0 : option_row_set(&duration, options, value, err);
+}
+
+static int set_verbosity(int *verbosity, int chosen, const char *value, struct err *err)
+{
+	static const struct option_row flag = {.kind = OPTION_KIND_FLAG, .size = sizeof(bool)};
+	bool on = false;
+
+	if (option_row_set(&flag, &on, value, err) < 0)
+		return -1;
+	*verbosity = on ? chosen : 0;
+	return 0;
+}
+
+static int set_quiet(void *verbosity, const char *value, struct err *err)
+{
+	return set_verbosity(verbosity, -1, value, err);
+}
+
+static int set_verbose(void *verbosity, const char *value, struct err *err)
+{
+	return set_verbosity(verbosity, 1, value, err);
+}
+
+static int add_label(void *labels, const char *value, struct err *err)
+{
+	return labels_add(*(json_t **)labels, value, err);
+}
+
+/* What another folder reads, into what the row points at. */
+#define SETTER(name, read)                                              \
+	static int name(void *part, const char *value, struct err *err) \
+	{                                                               \
+		return read(part, value, err);                          \
+	}
+SETTER(add_pattern, file_patterns_add)
+SETTER(add_rewrite, signal_rules_add_rewrite)
+SETTER(set_parent_death, signal_rules_set_parent_death)
+SETTER(add_success_code, signal_rules_add_success)
+
+static int set_exit_policy(void *policy, const char *value, struct err *err)
+{
+	const struct exit_policy *found = exit_policy_find(value);
+	auto_free char *names = exit_policy_names();
+
+	if (!found)
+		return err_set(err, ERR_INVALID, "invalid policy '%s': write one of %s", value,
+			       names);
+	*(const struct exit_policy **)policy = found;
+	return 0;
+}
+
+static int set_metrics(void *address, const char *value, struct err *err)
+{
+	auto_free char *host = NULL;
+	uint16_t port;
+
+	*(const char **)address = value;
+	return metrics_server_parse_address(value, &host, &port, err);
+}
+
+static int set_notify(void *notify, const char *value, struct err *err)
+{
+	const char *url = notification_url(value);
+
+	if (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0)
+		return err_set(err, ERR_INVALID,
+			       "it is no URL of a webhook: write https://HOST/PATH, or "
+			       "slack:https://HOST/PATH");
+	*(const char **)notify = value;
+	return 0;
+}
+
+/* --- the table of `run` --- */
 
 #define FLUSH_LEAST_MS 1000
 #define MTBF_LEAST_MS 60000
@@ -31,7 +315,7 @@ static const struct option_row store_rows[] = {
 		"what the job starts from: latest (default); none, and what lies in the checkpoint "
 		"directory stays; or the ID of a snapshot, once: started again, the same command "
 		"goes on from the newest",
-		.set = run_option_set_restore, .choices = "latest none", .of_one_run = true},
+		.set = set_restore, .choices = "latest none", .of_one_run = true},
 	{0},
 };
 
@@ -89,7 +373,7 @@ static const struct option_row notice_rows[] = {
 	{"deadline", 0, "TIME", "REPRIEVE_DEADLINE",
 		"when the machine will be gone, if that is known: 2h, 2026-04-11T22:05:00Z, or "
 		"seconds since 1970",
-		SET(run_option_set_deadline, deadline)},
+		SET(set_deadline, deadline)},
 	{"deadline-notice", 0, "DURATION", "REPRIEVE_DEADLINE_NOTICE",
 		"how long before a known end the job is asked to save (default: 120s)",
 		DURATION(deadline_notice_ms)},
@@ -109,12 +393,12 @@ static const struct option_row request_rows[] = {
 	{"checkpoint-signal", 0, "SIGNAL", "REPRIEVE_CHECKPOINT_SIGNAL",
 		"what makes the job save: USR1, TERM, ..., flag, none, or auto (default): the flag "
 		"where the job polls it, else SIGTERM",
-		.set = run_option_set_signal, .choices = "auto none flag USR1 USR2 TERM"},
+		.set = set_signal, .choices = "auto none flag USR1 USR2 TERM"},
 	{"checkpoint-command", 0, "COMMAND", "REPRIEVE_CHECKPOINT_COMMAND",
-		"a shell command that makes the job save", .set = run_option_set_command},
+		"a shell command that makes the job save", .set = set_command},
 	{"every", 0, "DURATION", "REPRIEVE_EVERY",
 		"also ask for a checkpoint regularly; auto: as often as it pays",
-		.set = run_option_set_every, .choices = "auto"},
+		.set = set_every, .choices = "auto"},
 	{"mtbf", 0, "DURATION", "REPRIEVE_MTBF",
 		"how often a machine is lost, for --every auto (default: as earlier attempts "
 		"were, at first 4h)",
@@ -142,15 +426,15 @@ static const struct option_row file_rows[] = {
 		"files that are written all the time: they hold no checkpoint up, and are saved "
 		"with each as they are then (known: *.csv *.tsv *.jsonl *.ndjson *.log *.out "
 		"*.err *.wandb, TensorBoard's); may be given several times",
-		SET(run_option_add_running, patterns)},
+		SET(add_pattern, patterns.running)},
 	{"exclude", 0, "PATTERN", "REPRIEVE_EXCLUDE",
 		"files that are in no snapshot, hold nothing up and are never moved (known: *.lock "
 		"*.lck); may be given several times",
-		SET(run_option_add_exclude, patterns)},
+		SET(add_pattern, patterns.exclude)},
 	{"include", 0, "PATTERN", "REPRIEVE_INCLUDE",
 		"files of checkpoints, although their name or what is done to them says otherwise; "
 		"wins over the two above; may be given several times",
-		SET(run_option_add_include, patterns)},
+		SET(add_pattern, patterns.include)},
 	{0},
 };
 
@@ -173,14 +457,14 @@ static const struct option_row report_rows[] = {
 	{"exit-policy", 0, "NAME", "REPRIEVE_EXIT_POLICY",
 		"exit codes as a scheduler reads them: posix (default), k8s, kubeflow, flyte, "
 		"...; see `reprieve explain exit`",
-		SET(run_option_set_exit_policy, exit_policy), .names = exit_policy_names},
+		SET(set_exit_policy, exit_policy), .names = exit_policy_names},
 	{"label", 0, "NAME=VALUE", "REPRIEVE_LABELS",
 		"for reports and metrics, as team=nlp; may be given several times",
-		.set = run_option_add_label},
+		SET(add_label, labels)},
 	{"metrics", 0, "ADDRESS", "REPRIEVE_METRICS",
 		"serve Prometheus' /metrics, and /livez and /readyz, on 9090, :9090 (from "
 		"everywhere) or HOST:PORT",
-		SET(run_option_set_metrics, metrics), .of_one_run = true},
+		SET(set_metrics, metrics), .of_one_run = true},
 	{"metrics-file", 0, "FILE", "REPRIEVE_METRICS_FILE",
 		"write the metrics for a textfile collector, whenever something happens",
 		TEXT(metrics_file), .least = 1, .of_one_run = true},
@@ -188,7 +472,7 @@ static const struct option_row report_rows[] = {
 		"POST to a webhook at a notice and at a preempted or failed end; slack:URL for "
 		"what speaks as Slack does (a command line is read by anybody here: give a secret "
 		"one as REPRIEVE_NOTIFY)",
-		SET(run_option_set_notify, notify)},
+		SET(set_notify, notify)},
 	{"events", 0, "FILE", "REPRIEVE_EVENTS",
 		"append what happens as JSON lines", TEXT(events), .of_one_run = true},
 	{"log", 0, "FILE", "REPRIEVE_LOG",
@@ -210,14 +494,14 @@ static const struct option_row process_rows[] = {
 	{"rewrite", 0, "FROM=TO", "REPRIEVE_REWRITE",
 		"a signal that comes counts as another one: INT=TERM, HUP=none; may be given "
 		"several times",
-		SET(run_option_add_rewrite, signal_rules)},
+		SET(add_rewrite, signal_rules)},
 	{"parent-death", 0, "SIGNAL", "REPRIEVE_PARENT_DEATH",
 		"the signal that counts as received when the process that started us dies: TERM, "
 		"... (default: none; in a script of Slurm's that does not exec us, TERM)",
-		SET(run_option_set_parent_death, signal_rules), .choices = "none TERM INT HUP"},
+		SET(set_parent_death, signal_rules), .choices = "none TERM INT HUP"},
 	{"success-code", 0, "CODE", "REPRIEVE_SUCCESS_CODE",
 		"an exit code of the job that is success, as 143; may be given several times",
-		SET(run_option_add_success_code, signal_rules)},
+		SET(add_success_code, signal_rules)},
 	{0},
 };
 
@@ -227,8 +511,8 @@ static const struct option_row other_rows[] = {
 		FLAG(strict)},
 	{"dry-run", 'n', NULL, NULL, "say what would be done, and start nothing", FLAG(dry_run)},
 	{"quiet", 'q', NULL, "REPRIEVE_QUIET", "warnings and errors only",
-		SET(run_option_set_quiet, verbosity)},
-	{"verbose", 'v', NULL, "REPRIEVE_VERBOSE", "say more", SET(run_option_set_verbose, verbosity)},
+		SET(set_quiet, verbosity)},
+	{"verbose", 'v', NULL, "REPRIEVE_VERBOSE", "say more", SET(set_verbose, verbosity)},
 	{0},
 };
 
@@ -319,6 +603,7 @@ enum option_result run_options_parse(int argc, char **argv, struct job_config *o
 		.parts = GANG_PARTS_AUTO,
 		.retention.keep_last = -1,
 		.restore = RESTORE_LATEST,
+		.labels = json_object(),
 	};
 	if (option_table_read_environment(&verb_run, options, err) < 0 ||
 	    check_one_way_to_ask(options, "REPRIEVE_CHECKPOINT_SIGNAL",

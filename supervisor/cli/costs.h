@@ -1,5 +1,5 @@
 /*
- * PURE. What an attempt has done and what its end cost, from its ledger (event_log.h) and its
+ * PURE. What an attempt has done and what its end cost, from its ledger (telemetry.h) and its
  * records, and the sum over attempts. Milliseconds; -1 unknown.
  *
  * An attempt whose job has not finished loses the work that is in no snapshot, whoever has ended
@@ -7,10 +7,11 @@
  * when all facts were at hand (recovery_point.h, struct attempt_work). Where nobody saw the end,
  * what was seen last is counted. Only what the machine ended is an interruption.
  */
-#ifndef ATTEMPT_COSTS_H
-#define ATTEMPT_COSTS_H
+#ifndef COSTS_H
+#define COSTS_H
 
 #include "base/text.h"
+#include "options/options.h"
 #include "storage/storage.h"
 
 #include <stdbool.h>
@@ -65,10 +66,9 @@ struct attempt_costs_sum {
 	int64_t saved_ms;
 };
 
-/* One job's attempts, in their order, oldest first. Sums of jobs are added member by member:
- * attempt_costs_add(). */
-struct attempt_costs_sum attempt_costs_sum(const struct attempt_costs *items, size_t count);
-void attempt_costs_add(struct attempt_costs_sum *sum, const struct attempt_costs_sum *more);
+/* Adds one job's attempts, in their order, oldest first. */
+void attempt_costs_add(struct attempt_costs_sum *sum, const struct attempt_costs *items,
+		       size_t count);
 
 /* What it cost, and what the work that was kept would have cost on demand. USD per hour. */
 struct attempt_costs_price {
@@ -76,5 +76,26 @@ struct attempt_costs_price {
 };
 struct attempt_costs_price attempt_costs_price(const struct attempt_costs_sum *sum,
 					       double spot_per_hour, double on_demand_per_hour);
+
+/* --- what keeping bytes costs, by list prices of storage alone, without requests and traffic ---
+ */
+
+/*
+ * USD per GB-month, as the clouds bill it (2^30 bytes), by the URL's scheme; 0: none. S3 Standard
+ * in us-east-1 0.023 (aws.amazon.com/s3/pricing), Standard in a US region 0.020
+ * (cloud.google.com/storage/pricing), Blob hot LRS in East US 0.018
+ * (azure.microsoft.com/pricing/details/storage/blobs).
+ */
+double storage_price_of(const char *url);
+
+double storage_price_per_month(uint64_t bytes, double price);
+/* "$12.34", "$0.0004": two digits that matter; returns `buffer`. */
+const char *storage_price_format(double dollars, char *buffer, size_t capacity);
+
+/* --price per GB and month: a double. */
+extern const struct option_row price_rows[];
+
+/* For a row of a price, a double: ERR_INVALID unless it is USD. */
+option_set_fn price_set;
 
 #endif

@@ -1,0 +1,273 @@
+#include "costs.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "planning/planning.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the lines say, by this machine's own clock. */
+struct event_times {
+	int64_t launched_ms, exited_ms, last_ms;
+	int64_t launched_wall_ms; /* by the clock of its machine; so is the snapshots' time */
+	int64_t written_ms;       /* the last write to the newest checkpoint that is durable */
+	int64_t lost_ms, kept_ms; /* as counted at the end; not times, and -1 where nobody did */
+};
+
+static void read_event(struct attempt_costs *costs, struct event_times *times, json_t *line)
+{
+	const char *event = json_text_or(line, "event", "");
+	int64_t at_ms = json_number_or(line, "monotonic_ms", -1);
+	int64_t took_ms = json_seconds_or(line, "seconds", 0);
+	int64_t age_ms = json_seconds_or(line, "age", 0);
+
+	if (at_ms < 0 || at_ms > INT64_MAX / 2)
+		return;
+	times->last_ms = at_ms;
+	if (text_equal(event, "launched")) {
+		times->launched_ms = at_ms;
+		if (!datetime_parse(json_text_or(line, "time", ""), &times->launched_wall_ms))
+			times->launched_wall_ms = -1;
+	} else if (text_equal(event, "child_exited"))
+		times->exited_ms = at_ms;
+	else if (text_equal(event, "durable"))
+		times->written_ms = at_ms - (age_ms > 0 ? age_ms : took_ms);
+	else if (text_equal(event, "restored"))
+		costs->restore_ms = took_ms;
+	if (text_equal(event, "ended")) {
+		times->lost_ms = json_seconds_or(line, "lost", -1);
+		times->kept_ms = json_seconds_or(line, "kept", -1);
+	}
+	if (!text_equal(event, "notice") || !text_equal(json_text_or(line, "kind", ""), "stop"))
+		return;
+	text_set(costs->source, sizeof(costs->source), json_text_or(line, "source", ""));
+	costs->notice_seconds = json_is_number(json_object_get(line, "seconds_left"))
+					? json_number_value(json_object_get(line, "seconds_left"))
+					: -1;
+}
+
+static void read_events(struct attempt_costs *costs, struct event_times *times,
+			const struct bytes *ledger)
+{
+	const char *at = (const char *)ledger->data, *end = at + ledger->size;
+
+	while (at < end) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		size_t length = newline ? (size_t)(newline - at) : (size_t)(end - at);
+		auto_json json_t *line = json_loadb(at, length, 0, NULL);
+
+		if (line)
+			read_event(costs, times, line);
+		at += length + 1;
+	}
+}
+
+static bool was_interrupted(const struct attempt_summary *past, bool newest)
+{
+	if (!past->ended)
+		return !newest;
+	return text_equal(past->outcome, "preempted") || text_equal(past->outcome, "not_durable");
+}
+
+static bool has_lost(const struct attempt_costs *costs, const struct attempt_summary *past)
+{
+	return costs->interrupted || costs->superseded_by > 0 ||
+	       (past->ended &&
+		(text_equal(past->outcome, "failed") || text_equal(past->outcome, "stopped")));
+}
+
+static void compute_times(struct attempt_costs *costs, const struct event_times *times)
+{
+	struct attempt_work work = {
+		.launched_ms = times->launched_ms,
+		.exited_ms = times->exited_ms >= 0 ? times->exited_ms : times->last_ms,
+		.written_ms = times->written_ms,
+		.lost_steps = -1,
+	};
+	bool counted = times->lost_ms >= 0 && times->kept_ms >= 0;
+	int64_t lost_ms = counted ? times->lost_ms : recovery_point_lost_ms(&work);
+	int64_t kept_ms = counted ? times->kept_ms : recovery_point_kept_ms(&work);
+
+	if (times->launched_ms < 0)
+		return;
+	if (costs->ran_ms < 0)
+		costs->ran_ms = work.exited_ms - work.launched_ms;
+	/* Where it may still run, nothing is lost yet. */
+	if (costs->loses || !costs->at_least)
+		costs->lost_ms = costs->loses ? lost_ms : 0;
+	costs->kept_ms = costs->loses ? kept_ms : costs->ran_ms;
+	if (!costs->loses && counted)
+		costs->unsaved_ms = lost_ms;
+}
+
+/* Its newest snapshot was made while it ran. */
+static void count_saved(struct attempt_costs *costs, const struct event_times *times,
+			const char *saved)
+{
+	int64_t saved_ms, from_ms = times->launched_wall_ms;
+	int64_t last_ms = times->last_ms - times->launched_ms;
+	int64_t ran_ms;
+
+	if (!datetime_parse(saved, &saved_ms) ||
+	    (from_ms < 0 && !datetime_parse(costs->started, &from_ms)))
+		return;
+	ran_ms = saved_ms - from_ms;
+	if (ran_ms <= 0 || ran_ms <= costs->ran_ms)
+		return;
+	costs->ran_ms = costs->kept_ms = ran_ms;
+	/* What came behind it, nobody saw. */
+	if (costs->loses && times->launched_ms >= 0 && last_ms <= ran_ms)
+		costs->lost_ms = 0;
+}
+
+static const char *attempt_outcome(const struct attempt_summary *past, bool newest)
+{
+	if (past->ended)
+		return past->outcome;
+	return newest ? "running or vanished" : "lost without a word";
+}
+
+static uint32_t machine_count(const struct attempt_summary *past)
+{
+	json_t *gang = json_object_get(past->about, "gang");
+	int64_t members = json_number_or(gang, "members", 1);
+
+	return members >= 1 && members <= STORAGE_GANG_MOST ? (uint32_t)members : 1;
+}
+
+static uint32_t successor_of(const struct attempt_summary *past)
+{
+	int64_t number = json_number_or(past->end_about, "superseded_by", 0);
+
+	return number > past->number && number <= UINT32_MAX ? (uint32_t)number : 0;
+}
+
+void attempt_costs_read(struct attempt_costs *costs, const struct attempt_summary *past,
+			const char *saved, bool newest, const struct bytes *ledger)
+{
+	struct event_times times = {-1, -1, -1, -1, -1, -1, -1};
+
+	*costs = (struct attempt_costs){
+		.number = past->number,
+		.snapshots = past->snapshots,
+		.machines = machine_count(past),
+		.notice_seconds = -1,
+		.ran_ms = json_number_or(past->end_about, "ran_ms", -1),
+		.lost_ms = -1,
+		.unsaved_ms = -1,
+		.kept_ms = -1,
+		.interrupted = was_interrupted(past, newest),
+	};
+	text_set(costs->started, sizeof(costs->started), past->created);
+	text_set(costs->host, sizeof(costs->host), json_text_or(past->about, "host", ""));
+	costs->superseded_by = successor_of(past);
+	if (costs->superseded_by > 0)
+		snprintf(costs->outcome, sizeof(costs->outcome), "superseded by %u",
+			 costs->superseded_by);
+	else
+		text_set(costs->outcome, sizeof(costs->outcome), attempt_outcome(past, newest));
+	costs->finished =
+		past->ended && text_equal(past->outcome, "finished") && costs->superseded_by == 0;
+	costs->loses = has_lost(costs, past);
+	read_events(costs, &times, ledger);
+	costs->at_least = !past->ended;
+	compute_times(costs, &times);
+	if (costs->at_least)
+		count_saved(costs, &times, saved);
+}
+
+static int64_t known_or_zero(int64_t ms)
+{
+	return ms > 0 ? ms : 0;
+}
+
+void attempt_costs_add(struct attempt_costs_sum *sum, const struct attempt_costs *items,
+		       size_t count)
+{
+	int64_t all_kept_ms = 0; /* of this job */
+
+	sum->attempts += (uint32_t)count;
+	for (size_t i = 0; i < count; i++) {
+		int64_t ran_ms = known_or_zero(items[i].ran_ms);
+		int64_t restore_ms = known_or_zero(items[i].restore_ms);
+		int64_t kept_ms = known_or_zero(items[i].kept_ms);
+
+		sum->ran_at_least |= items[i].at_least;
+		sum->lost_at_least |= items[i].at_least && items[i].interrupted;
+		sum->ran_ms += ran_ms;
+		sum->lost_ms += known_or_zero(items[i].lost_ms);
+		sum->restore_ms += restore_ms;
+		sum->machines_ms += (ran_ms + restore_ms) * items[i].machines;
+		sum->machines_kept_ms += kept_ms * items[i].machines;
+		sum->kept_ms += kept_ms;
+		all_kept_ms += kept_ms;
+		if (!items[i].interrupted)
+			continue;
+		sum->interruptions++;
+		sum->announced += items[i].source[0] != '\0';
+		sum->saved_ms += all_kept_ms;
+	}
+}
+
+struct attempt_costs_price attempt_costs_price(const struct attempt_costs_sum *sum,
+					       double spot_per_hour, double on_demand_per_hour)
+{
+	const double hour_ms = 3600000;
+	struct attempt_costs_price cost;
+
+	cost.spot = (double)sum->machines_ms / hour_ms * spot_per_hour;
+	cost.on_demand = (double)sum->machines_kept_ms / hour_ms * on_demand_per_hour;
+	cost.saved = cost.on_demand - cost.spot;
+	return cost;
+}
+
+/* --- prices --- */
+
+double storage_price_of(const char *url)
+{
+	static const struct {
+		const char *scheme;
+		double price;
+	} rows[] = {{"s3://", 0.023}, {"gs://", 0.020}, {"az://", 0.018}};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (text_starts(url, rows[i].scheme))
+			return rows[i].price;
+	return 0;
+}
+
+double storage_price_per_month(uint64_t bytes, double price)
+{
+	return (double)bytes / (double)(1 << 30) * price;
+}
+
+const char *storage_price_format(double dollars, char *buffer, size_t capacity)
+{
+	int digits = 2;
+
+	if (dollars > 0 && dollars < 0.01)
+		digits = dollars < 0.0001 ? 6 : 4;
+	snprintf(buffer, capacity, "$%.*f", digits, dollars);
+	return buffer;
+}
+
+int price_set(void *price, const char *value, struct err *err)
+{
+	char *end;
+	double dollars = strtod(value, &end);
+
+	if (!isdigit((unsigned char)value[0]) || *end || !(dollars >= 0 && dollars < 1e6))
+		return err_set(err, ERR_INVALID, "invalid price '%s': write USD, as 0.023", value);
+	*(double *)price = dollars;
+	return 0;
+}
+
+const struct option_row price_rows[] = {
+	{"price", 0, "USD", NULL, "per GB and month (default: the list price on s3, gs and az)",
+	 .set = price_set},
+	{0},
+};

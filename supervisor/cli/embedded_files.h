@@ -1,0 +1,13 @@
+/* The files that the program prints, as they were when it was built: what jobs copy to be asked by
+ * a flag, the completions of the shells, what is said of exit codes. */
+#ifndef EMBEDDED_FILES_H
+#define EMBEDDED_FILES_H
+
+#include <stdbool.h>
+
+/* Prints what `reprieve VERB WORD` prints; false for another word. */
+bool embedded_file_print(const char *verb, const char *word);
+
+const char *embedded_restarts(void); /* RESTARTS.md */
+
+#endif
