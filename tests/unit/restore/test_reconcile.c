@@ -208,7 +208,7 @@ static const struct row rows[] = {
 	{"a set of fixed names, one of them written", "model:7 optim:5", "model:5 optim:5",
 		"model:5 optim:5", {1, 4}, {1, 4}, RECONCILE_KEEP, false, "model | model"},
 	{"the old one put aside, and the new one half", "m:9 m~:5", "m:5 m~:4", "m:5 m~:4", {1, 4},
-		{1, 4}, RECONCILE_KEEP, false, "m | m"},
+		{1, 4}, RECONCILE_KEEP, true, "m | m"},
 	{"the same, of which the record has nothing", "model:7 optim:6 s-1:1",
 		"model:5 optim:5 s-1:1", "s-1:1", {1, 4}, {1, 4}, RECONCILE_KEEP, false, "| model"},
 	{"the same, torn by its content", "optim:6 s-1:1", "model:5 optim:5 s-1:1", "s-1:1",
