@@ -10,7 +10,6 @@
  *	report.h		prints the verdict: for people, as JSON, as JUnit's XML
  *	sandbox.h		what all machines share, and their copies of the user's directory
  *	verdict.h		PURE: did the job survive? VERDICTS.md has the table
- *	console.h		prints the drill as it happens
  *
  * Of this folder only:
  *

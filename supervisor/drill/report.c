@@ -207,8 +207,9 @@ static void print_sums(const struct scenario *scenario, bool kept, enum drill_re
 				    result == DRILL_PASS ? "" : ", since the drill has not passed");
 }
 
-void report_print(const struct scenario *scenario, bool colour, bool kept)
+void report_print(const struct scenario *scenario, bool kept)
 {
+	bool colour = scenario->options->colour;
 	const struct drill_facts *facts = &scenario->facts;
 	char reason[960];
 	enum drill_result result = report_result(scenario, reason, sizeof(reason));

@@ -10,7 +10,7 @@
 enum drill_result report_result(const struct scenario *scenario, char *reason, size_t capacity);
 
 /* `kept`: the scratch directory stays, and is named. */
-void report_print(const struct scenario *scenario, bool colour, bool kept);
+void report_print(const struct scenario *scenario, bool kept);
 void report_json(const struct scenario *scenario, bool kept);
 
 /* The whole file; the caller frees. `scenario`: NULL, there is no verdict, because of `why`. */

@@ -1,12 +1,14 @@
 #include "scenario.h"
 
 #include "base/clock.h"
+#include "base/terminal_line.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -20,9 +22,36 @@
  * first. */
 #define OTHERS_END_MS 60000
 
+#define WARNING "\033[1;33m"
+#define PLAIN "\033[0m"
+
 #define each_machine(scenario, machine)                      \
 	for (struct machine *machine = (scenario)->machines; \
 	     machine < (scenario)->machines + (scenario)->starting; machine++)
+
+/* For people, as it happens: on stdout, with the seconds since the start. */
+__attribute__((format(printf, 4, 5))) static void tell(const struct scenario *scenario,
+						       const struct instance *instance, bool warns,
+						       const char *format, ...)
+{
+	const struct scenario_options *options = scenario->options;
+	auto_free char *text = NULL, *line = NULL;
+	va_list args;
+
+	if (options->silent)
+		return;
+	va_start(args, format);
+	text = text_format_list(format, args);
+	va_end(args);
+	text_to_printable(text);
+	line = text_format("%6.1f s  %s  %s",
+			   (double)(clock_monotonic_ms() - options->began_ms) / 1000,
+			   instance->label, text);
+	fputs(options->colour && warns ? WARNING : "", stdout);
+	terminal_line_put(line);
+	fputs(options->colour && warns ? PLAIN : "", stdout);
+	fflush(stdout);
+}
 
 /* --- one start --- */
 
@@ -56,8 +85,9 @@ static int start_machine(struct scenario *scenario, struct sandbox_start start, 
 {
 	const struct scenario_options *options = scenario->options;
 	struct machine *machine = &scenario->machines[scenario->starting];
-
+	const struct mock_options mock = {.cloud = options->cloud, .notice_ms = options->notice_ms};
 	bool gang = options->gang > 0;
+	const char *name, *value;
 	char label[24];
 
 	start.member = scenario->starting;
@@ -70,33 +100,23 @@ static int start_machine(struct scenario *scenario, struct sandbox_start start, 
 		      start.start > 0 ? text_copy(machine->disk)
 				      : name_machine(scenario, 0, start.member));
 	scenario->starting++;
-	if (start.start > 0 &&
-	    sandbox_start_mock(options, &machine->mock, &machine->variable, err) < 0)
-		return -1;
-	start.variable = machine->variable;
-	console_print(options->console, &machine->now, "starts %s%s",
-		      start.has_directory ? "again, on the same machine"
-					  : "with no checkpoint on its disk",
-		      start.start == 0                ? "; an undisturbed run, to compare with"
-		      : start.start > options->rounds ? "; this one is left alone"
-						      : "");
-	return sandbox_start(&scenario->sandbox, options, &machine->now, &start, &scenario->signal,
-			     err);
+	if (start.start > 0) {
+		if (mock_start(&mock, &machine->mock, err) < 0)
+			return err_wrap(err, "metadata server");
+		mock_environment(machine->mock, &name, &value);
+		start.variable = machine->variable = text_format("%s=%s", name, value);
+	}
+	tell(scenario, &machine->now, false, "starts %s%s",
+	     start.has_directory ? "again, on the same machine" : "with no checkpoint on its disk",
+	     start.start == 0                ? "; an undisturbed run, to compare with"
+	     : start.start > options->rounds ? "; this one is left alone"
+					     : "");
+	return sandbox_start(&scenario->sandbox, &machine->now, &start, err);
 }
 
 static int start_all(struct scenario *scenario, unsigned number, struct err *err)
 {
-	const struct scenario_options *options = scenario->options;
-	auto_free char *job =
-		text_format("%s%s", scenario->sandbox.job, number == 0 ? "-undisturbed" : "");
-	const struct sandbox_start start = {
-		.job = job,
-		.notice = number == 0              ? "none"
-			  : options->notice_chosen ? NULL
-						   : mock_cloud_name(options->cloud),
-		.start = number,
-		.port = find_free_port(),
-	};
+	const struct sandbox_start start = {.start = number, .port = find_free_port()};
 
 	while (scenario->starting < scenario->members)
 		if (start_machine(scenario, start, err) < 0)
@@ -110,11 +130,12 @@ static void poll_all(struct scenario *scenario)
 
 	each_machine(scenario, machine)
 	{
-		enum run_event event;
+		const struct run_events *events = &machine->now.events;
 
 		instance_poll(&machine->now);
-		while (instance_next_event(&machine->now, &event))
-			console_print_event(options->console, &machine->now, event);
+		while (instance_next_event(&machine->now))
+			if (events->said[0])
+				tell(scenario, &machine->now, events->warns, "%s", events->said);
 		instance_read_log(&machine->now, &options->patterns, options->verbose);
 	}
 }
@@ -130,7 +151,7 @@ static uint32_t count_running(struct scenario *scenario)
 /* -1: a signal ends the drill. */
 static int turn(struct scenario *scenario, struct err *err)
 {
-	int waited = sandbox_wait_turn(scenario->options, &scenario->signal, err);
+	int waited = sandbox_wait_turn(&scenario->sandbox, err);
 
 	poll_all(scenario);
 	return waited;
@@ -165,7 +186,7 @@ static void end_all(struct scenario *scenario)
 	}
 	instance_kill_all();
 	poll_all(scenario);
-	if (scenario->signal && scenario->starting > 0)
+	if (scenario->sandbox.signal && scenario->starting > 0)
 		keep_last_lines(scenario, &scenario->machines->now);
 }
 
@@ -277,10 +298,10 @@ static bool is_due(struct scenario *scenario)
 	if (passed_ms < after_ms)
 		return false;
 	if (!has_pace && !scenario->said_waiting)
-		console_print(scenario->options->console, &scenario->machines->now,
-			      "the notice waits until the job has counted or saved twice, at most "
-			      "%d s (--notice-after says when instead)",
-			      NOTICE_AFTER_MOST_MS / 1000);
+		tell(scenario, &scenario->machines->now, false,
+		     "the notice waits until the job has counted or saved twice, at most "
+		     "%d s (--notice-after says when instead)",
+		     NOTICE_AFTER_MOST_MS / 1000);
 	scenario->said_waiting |= !has_pace;
 	return (has_pace || passed_ms >= NOTICE_AFTER_MOST_MS) &&
 	       (!saved || committed || passed_ms >= 2 * after_ms);
@@ -298,9 +319,9 @@ static int fire_notice(struct scenario *scenario, struct round *round, struct er
 		round->each[i].fired_ms = fired_ms;
 		round->each[i].deadline_ms = deadline_ms;
 	}
-	console_warn(scenario->options->console, &lost->now,
-		     "NOTICE on the metadata endpoint: this machine will be gone in %.0f s",
-		     (double)(deadline_ms - fired_ms) / 1000);
+	tell(scenario, &lost->now, true,
+	     "NOTICE on the metadata endpoint: this machine will be gone in %.0f s",
+	     (double)(deadline_ms - fired_ms) / 1000);
 	return 0;
 }
 
@@ -319,8 +340,7 @@ static int watch_preempted(struct scenario *scenario, struct round *round, struc
 	    wait_ends(scenario, round->each[0].deadline_ms, err) < 0)
 		return -1;
 	if (lost->running) {
-		console_warn(scenario->options->console, lost,
-			     "the deadline: everything on the machine is killed");
+		tell(scenario, lost, true, "the deadline: everything on the machine is killed");
 		round->each[round->lost].killed = true;
 		instance_kill(lost);
 	}
@@ -329,21 +349,19 @@ static int watch_preempted(struct scenario *scenario, struct round *round, struc
 
 static void note_end(const struct scenario *scenario, struct round *round, uint32_t member)
 {
-	const struct console *console = scenario->options->console;
 	const struct instance *instance = &scenario->machines[member].now;
 	struct round_facts *facts = &round->each[member];
 
 	facts->gone_ms = clock_monotonic_ms();
 	facts->events = instance->events;
 	facts->exit_code = instance_plain_exit_code(instance);
-	console_print_other_saves(console, instance);
 	if (facts->killed && member != round->lost)
-		console_warn(console, instance, "has not ended, and is killed");
+		tell(scenario, instance, true, "has not ended, and is killed");
 	else if (!facts->killed)
-		console_print(console, instance, "`reprieve run` ended with %d%s", facts->exit_code,
-			      facts->fired_ms >= 0 && member == round->lost
-				      ? "; the machine is gone, and its disk with it"
-				      : "");
+		tell(scenario, instance, false, "`reprieve run` ended with %d%s", facts->exit_code,
+		     facts->fired_ms >= 0 && member == round->lost
+			     ? "; the machine is gone, and its disk with it"
+			     : "");
 }
 
 /* The run ended without a preemption, so no job is left for another round. */
@@ -399,9 +417,8 @@ static int note_exits(struct scenario *scenario)
 		const struct instance *instance = &scenario->machines[i].now;
 		int code = scenario->last_exits[i] = instance->exit_code;
 
-		console_print(scenario->options->console, instance,
-			      code == 0 ? "the job has finished" : "`reprieve run` ended with %d",
-			      code);
+		tell(scenario, instance, false,
+		     code == 0 ? "the job has finished" : "`reprieve run` ended with %d", code);
 		if (code == 0)
 			continue;
 		if (first == 0 || !was_told_to_end(instance))
@@ -488,7 +505,7 @@ static void judge_rounds(struct scenario *scenario)
 {
 	struct drill_facts *facts = &scenario->facts;
 
-	facts->timed_out = scenario->signal == SIGALRM;
+	facts->timed_out = scenario->sandbox.signal == SIGALRM;
 	for (uint32_t i = 0; facts->timed_out && facts->rounds_done > 0 && i < scenario->members;
 	     i++)
 		scenario->rounds[facts->rounds_done - 1].each[i].next_cut = !facts->last_ran;
@@ -545,7 +562,7 @@ int scenario_play(const struct scenario_options *options, struct scenario *scena
 			.each = memory_new(members * sizeof(struct round_facts)),
 			.verdicts = memory_new(members * sizeof(struct round_verdict)),
 		};
-	if (play_starts(scenario, err) < 0 && scenario->signal != SIGALRM) {
+	if (play_starts(scenario, err) < 0 && scenario->sandbox.signal != SIGALRM) {
 		if (err->kind != ERR_NO_SPACE)
 			return -1;
 		text_set(scenario->facts.too_large, sizeof(scenario->facts.too_large), err->text);

@@ -6,12 +6,8 @@
 #ifndef SCENARIO_H
 #define SCENARIO_H
 
-#include "base/cleanup.h"
-#include "base/err.h"
 #include "sandbox.h"
 #include "verdict.h"
-
-#include <stdint.h>
 
 /* One machine of a start, and its disk. */
 struct machine {
@@ -24,9 +20,7 @@ struct machine {
 
 struct scenario {
 	const struct scenario_options *options;
-	struct sandbox sandbox;
-	int signal; /* ended the drill early, SIGALRM: --timeout; 0: none */
-
+	struct sandbox sandbox;   /* its `signal` has ended the drill early */
 	uint32_t members;         /* 1: it is no gang */
 	struct machine *machines; /* `members`; `starting` of them live */
 	uint32_t starting;
@@ -43,7 +37,7 @@ struct scenario {
 
 /*
  * Plays the drill and judges each round. Blocks until its end. -1: it could not be played;
- * ERR_CANCELLED: by a signal (`signal` is set); ERR_EXISTS: the directory is not empty. In any case
+ * ERR_CANCELLED: by a signal; ERR_EXISTS: the directory is not empty. In any case
  * no process is left, and the caller must call scenario_release().
  */
 int scenario_play(const struct scenario_options *options, struct scenario *scenario,
