@@ -19,15 +19,13 @@
 
 #define LOG_MOST (64 << 20)
 
-void instance_init(struct instance *instance, const char *label, char *name, char *directory)
+void instance_init(struct instance *instance, const char *name, const char *directory)
 {
 	*instance = (struct instance){
-		.directory = directory,
+		.directory = text_copy(directory),
 		.log = {.path = text_format("%s.log", name), .lines.limit = 1 << 20},
 		.event_log = {.path = text_format("%s.events", name), .lines.limit = 1 << 20},
 	};
-	text_set(instance->label, sizeof(instance->label), label);
-	free(name);
 	event_log_reader_init(&instance->events);
 }
 

@@ -28,6 +28,7 @@ struct instance {
 	char *directory;       /* it runs there */
 	struct tail log;       /* <name>.log: output of the run and of the job */
 	struct tail event_log; /* <name>.events */
+	struct mock *mock;     /* its metadata server; NULL: it has none */
 	pid_t pid;             /* of `reprieve run` */
 	bool running;
 	int exit_code; /* of `reprieve run`; 128 + signal */
@@ -38,9 +39,8 @@ struct instance {
 	char said[300];         /* the last line of the job; "": none */
 };
 
-/* `name`: path of its logs, without their ends; `label` is copied. Takes over both paths. Creates
- * no file. */
-void instance_init(struct instance *instance, const char *label, char *name, char *directory);
+/* `name`: path of its logs, without their ends. Copies both paths. Creates no file. */
+void instance_init(struct instance *instance, const char *name, const char *directory);
 /* Call instance_kill_all() before. The files stay. */
 void instance_release(struct instance *instance);
 

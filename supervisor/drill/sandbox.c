@@ -1,4 +1,4 @@
-#include "sandbox.h"
+#include "drill.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -312,34 +312,32 @@ void sandbox_release(struct sandbox *sandbox)
  * once. The empty ones are settings of the real run that would reach other people, change how this
  * one ends, or make it wait for others. */
 static void make_environment(const struct sandbox *sandbox, const struct instance *instance,
-			     const struct sandbox_start *start, struct words *words)
+			     unsigned start, uint32_t member, struct words *words)
 {
+	// clang-format off
 	static char *const fixed[] = {
-		"AWS_EC2_METADATA_DISABLED=false",
-		"PYTHONUNBUFFERED=1",
-		"REPRIEVE_NOTIFY=",
-		"REPRIEVE_METRICS=",
-		"REPRIEVE_METRICS_FILE=",
-		"REPRIEVE_DEADLINE=",
-		"REPRIEVE_EXIT_POLICY=",
-		"REPRIEVE_RESTORE=",
-		"REPRIEVE_GANG=",
-		"REPRIEVE_MEMBER=",
+		"AWS_EC2_METADATA_DISABLED=false", "PYTHONUNBUFFERED=1", "REPRIEVE_NOTIFY=", "REPRIEVE_METRICS=",
+		"REPRIEVE_METRICS_FILE=", "REPRIEVE_DEADLINE=", "REPRIEVE_EXIT_POLICY=", "REPRIEVE_RESTORE=",
+		"REPRIEVE_GANG=", "REPRIEVE_MEMBER=",
 	};
+	// clang-format on
 	uint32_t gang = sandbox->options->gang;
+	const char *name, *value;
 	size_t own;
 
 	add_copies(words, fixed, sizeof(fixed) / sizeof(fixed[0]));
 	add_word(words, text_format("PWD=%s", instance->directory));
-	if (start->variable)
-		add_word(words, text_copy(start->variable));
+	if (instance->mock) {
+		mock_environment(instance->mock, &name, &value);
+		add_word(words, text_format("%s=%s", name, value));
+	}
 	/* As Kubeflow's operator starts torchrun on several machines. */
 	if (gang > 0) {
-		add_word(words, text_format("REPRIEVE_LAUNCH=%s/%u", sandbox->job, start->start));
+		add_word(words, text_format("REPRIEVE_LAUNCH=%s/%u", sandbox->job, start));
 		add_word(words, text_format("PET_NNODES=%" PRIu32, gang));
-		add_word(words, text_format("PET_NODE_RANK=%u", start->member));
+		add_word(words, text_format("PET_NODE_RANK=%" PRIu32, member));
 		add_word(words, text_copy("PET_MASTER_ADDR=127.0.0.1"));
-		add_word(words, text_format("PET_MASTER_PORT=%u", start->port));
+		add_word(words, text_format("PET_MASTER_PORT=%u", sandbox->port));
 	}
 	own = words->count;
 	for (char **variable = environ; *variable; variable++) {
@@ -352,50 +350,36 @@ static void make_environment(const struct sandbox *sandbox, const struct instanc
 	}
 }
 
-int sandbox_start(struct sandbox *sandbox, struct instance *instance,
-		  const struct sandbox_start *start, struct err *err)
+int sandbox_start(struct sandbox *sandbox, struct instance *instance, unsigned start,
+		  uint32_t member, struct err *err)
 {
 	const struct scenario_options *options = sandbox->options;
 	auto_free char *members = text_format("%" PRIu32, options->gang);
-	auto_free char *member = text_format("%u", start->member);
-	auto_free char *job = text_format("%s%s", sandbox->job, start->start ? "" : "-undisturbed");
+	auto_free char *which = text_format("%" PRIu32, member);
+	auto_free char *job = text_format("%s%s", sandbox->job, start ? "" : "-undisturbed");
 	auto_(words_release) struct words arguments = {0}, environment = {0};
-	bool chooses = start->start == 0 || !options->notice_chosen;
+	bool chooses = start == 0 || !options->notice_chosen;
 	/* These win over the user's. A drill inside a batch job or a pod must not requeue that, nor
 	 * write its termination message; and what starts it may have started it on several
 	 * machines, or as an element of an array: with a member the name is as it is. */
+	// clang-format off
 	char *ours[] = {
-		"--store",
-		sandbox->store,
-		"--job",
-		job,
-		"--events",
-		instance->event_log.path,
-		"--checkpoint-dir",
-		(char *)options->checkpoint_dir,
-		"--requeue",
-		"off",
-		"--termination-log",
-		"",
-		"--gang",
-		options->gang > 0 ? members : "off",
-		"--member",
-		member,
-		chooses ? "--notice" : NULL,
-		(char *)(start->start ? mock_cloud_name(options->cloud) : "none"),
+		"--store", sandbox->store, "--job", job, "--events", instance->event_log.path,
+		"--checkpoint-dir", (char *)options->checkpoint_dir, "--requeue", "off", "--termination-log", "",
+		"--gang", options->gang > 0 ? members : "off", "--member", which,
+		chooses ? "--notice" : NULL, (char *)(start ? mock_cloud_name(options->cloud) : "none"),
 	};
+	// clang-format on
 
-	if (!start->has_directory &&
+	if (!file_exists(instance->directory) &&
 	    copy_directory(sandbox, instance->directory, "", NULL, err) < 0)
-		return err_wrap(err, "%s", instance->label);
+		return -1;
 	add_copies(&arguments, (char *[]){"reprieve", "run"}, 2);
 	add_copies(&arguments, options->run_options, options->run_option_count);
 	add_copies(&arguments, ours, sizeof(ours) / sizeof(ours[0]));
 	add_word(&arguments, text_copy("--"));
 	add_copies(&arguments, options->command, SIZE_MAX);
-	make_environment(sandbox, instance, start, &environment);
-	if (instance_start(instance, arguments.items, environment.items, options->inherited, err) <
-	    0)
-		return err_wrap(err, "%s", instance->label);
-	return 0;
+	make_environment(sandbox, instance, start, member, &environment);
+	return instance_start(instance, arguments.items, environment.items, options->inherited,
+			      err);
 }

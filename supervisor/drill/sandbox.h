@@ -3,38 +3,9 @@
 #ifndef SANDBOX_H
 #define SANDBOX_H
 
-#include "cloud/mock/mock.h"
 #include "instance.h"
 
-#define NOTICE_AFTER_UNSAID (-1)
-#define EXCLUDED_MOST 32
-
-struct scenario_options {
-	enum mock_cloud cloud; /* whose metadata server is mocked */
-	unsigned rounds;
-	int64_t notice_after_ms; /* from the job's launch, or NOTICE_AFTER_UNSAID */
-	int64_t notice_ms;       /* from the notice to the machine's end; not 0 */
-	const char *compare;     /* the result file, from path_below(); NULL: nothing is compared */
-	const char *directory;   /* scratch; NULL: a new one under $TMPDIR or /tmp */
-	int64_t timeout_ms;      /* of the whole drill; 0: none */
-	unsigned lost_most;      /* steps by each preemption; UINT_MAX: any */
-	bool verbose;            /* copies the machines' logs to stderr */
-	struct step_patterns patterns;
-	char *excluded[EXCLUDED_MOST]; /* of --exclude, from path_below(); NULL behind the last */
-
-	/* For `reprieve run`. */
-	char **run_options; /* as the user wrote them, without the "--" */
-	size_t run_option_count;
-	char **command;             /* ends with NULL */
-	const char *checkpoint_dir; /* as from path_below() */
-	const char *store;          /* URL; NULL: one in the scratch directory */
-	bool notice_chosen;         /* the user wrote --notice */
-	uint32_t gang;              /* its members; 0: it is one machine */
-
-	const struct signals_inherited *inherited; /* for the machines */
-	bool silent, colour;                       /* what is printed as it happens */
-	int64_t began_ms;
-};
+struct scenario_options;
 
 struct sandbox {
 	const struct scenario_options *options;
@@ -43,6 +14,7 @@ struct sandbox {
 	char *from;      /* the user's working directory */
 	char *store;     /* URL */
 	char *job;       /* a new name, never that of a real job */
+	unsigned port;   /* for the job's own rendezvous; free when the start began */
 	char **left_out; /* absolute paths that no machine has; NULL behind the last */
 };
 
@@ -56,17 +28,10 @@ int sandbox_make(struct sandbox *sandbox, const struct scenario_options *options
 /* Frees the strings; the files stay. */
 void sandbox_release(struct sandbox *sandbox);
 
-struct sandbox_start {
-	const char *variable; /* of the metadata server: "NAME=value"; NULL: it has none */
-	unsigned start;       /* 0: undisturbed */
-	unsigned member;
-	unsigned port;      /* free, for the job's own rendezvous */
-	bool has_directory; /* the machine has run before, and has its disk */
-};
-/* Starts `reprieve run` on a machine, which gets its own copy of the user's directory. Blocks while
- * that is copied; fails as sandbox_wait_turn(). */
-int sandbox_start(struct sandbox *sandbox, struct instance *instance,
-		  const struct sandbox_start *start, struct err *err);
+/* Starts `reprieve run` on a machine, which gets its own copy of the user's directory, unless it
+ * has one. `start` 0 is undisturbed. Blocks while that is copied; fails as sandbox_wait_turn(). */
+int sandbox_start(struct sandbox *sandbox, struct instance *instance, unsigned start,
+		  uint32_t member, struct err *err);
 
 /* Sleeps for one turn, after which event logs and the clock are to be read again, or until a child
  * changes. ERR_CANCELLED: a signal asks the drill to end, or its time is over: `signal` is set. */

@@ -82,9 +82,6 @@ struct round {
 /* What one member knows to be durable is so for all, also for those that had nothing to save. Call
  * it when all machines are gone, before the store is read. */
 void verdict_share_commit(struct round *round);
-/* The members do not save at the same steps, so nothing that is new is durable: whatever they do in
- * another start, this one has failed. Call it after that. */
-bool verdict_is_lost(const struct round *round);
 void verdict_round(struct round *round);
 
 enum comparison {
@@ -95,6 +92,11 @@ enum comparison {
 	COMPARISON_MISSING,             /* the preempted one did not */
 	COMPARISON_NOT_MADE,            /* the last run did not take place */
 };
+extern const struct comparison_row {
+	enum drill_result result;
+	const char *name; /* in JSON */
+	const char *said; /* of the file */
+} comparison_rows[];
 
 struct drill_facts {
 	unsigned rounds_wanted, rounds_done, rounds_passed, rounds_unproven;

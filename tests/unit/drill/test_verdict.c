@@ -278,8 +278,8 @@ static const struct {
 	{{.rounds_wanted = 2, .rounds_done = 1, .timed_out = true}, DRILL_FAIL, "1 of 2"},
 	{{.rounds_wanted = 1, .too_large = "it is too large"}, DRILL_UNPROVEN, "it is too large"},
 	{{.rounds_wanted = 1, .undisturbed_exit = 4}, DRILL_FAIL, "undisturbed run failed with 4"},
-	{{.rounds_wanted = 1, .rounds_done = 1, .rounds_passed = 1, .last_ran = true, .comparison = COMPARISON_MISSING}, DRILL_FAIL, "did not write"},
-	{{.rounds_wanted = 1, .rounds_done = 1, .rounds_passed = 1, .last_ran = true, .comparison = COMPARISON_MISSING_UNDISTURBED}, DRILL_UNPROVEN, "did not write"},
+	{{.rounds_wanted = 1, .rounds_done = 1, .rounds_passed = 1, .last_ran = true, .comparison = COMPARISON_MISSING}, DRILL_FAIL, "the result was not written by the preempted"},
+	{{.rounds_wanted = 1, .rounds_done = 1, .rounds_passed = 1, .last_ran = true, .comparison = COMPARISON_MISSING_UNDISTURBED}, DRILL_UNPROVEN, "the result was not written by the undisturbed"},
 	{{.rounds_wanted = 1, .rounds_done = 1, .rounds_passed = 1, .last_ran = true, .comparison = COMPARISON_NOT_MADE}, DRILL_UNPROVEN, "could not be compared"},
 };
 // clang-format on
