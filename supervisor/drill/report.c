@@ -11,21 +11,6 @@
 #define REASON 960
 #define PLAIN "\033[0m"
 
-/* --- what was lost --- */
-
-struct losses {
-	int64_t ms, steps, least;
-	const char *word;
-};
-
-static struct losses losses_of(const struct round *round, uint32_t member)
-{
-	const struct round_verdict *verdict = &round->verdicts[member];
-
-	return (struct losses){verdict->lost_ms, verdict->lost_steps, verdict->lost_steps_least,
-			       round->each[member].steps.word};
-}
-
 static int64_t add_known(int64_t sum, int64_t more)
 {
 	return sum == VERDICT_UNKNOWN || more == VERDICT_UNKNOWN ? VERDICT_UNKNOWN : sum + more;
@@ -39,16 +24,15 @@ static struct losses add_losses(const struct scenario *scenario)
 
 	for (unsigned i = 0; i < scenario->facts.rounds_done; i++) {
 		const struct round *round = &scenario->rounds[i];
-		struct losses most = losses_of(round, 0);
+		struct losses most = round->verdicts[0].lost;
 
 		for (uint32_t m = 1; m < round->members; m++)
-			if (round->verdicts[m].lost_steps > most.steps)
-				most = losses_of(round, m);
+			if (round->verdicts[m].lost.steps.most > most.steps.most)
+				most = round->verdicts[m].lost;
 		sum.ms = add_known(sum.ms, most.ms);
-		sum.steps = add_known(sum.steps, most.steps);
-		sum.least = add_known(sum.least, most.least);
-		if (round->each[0].steps.word)
-			sum.word = round->each[0].steps.word;
+		sum.steps.most = add_known(sum.steps.most, most.steps.most);
+		sum.steps.least = add_known(sum.steps.least, most.steps.least);
+		sum.word = most.word ? most.word : sum.word;
 	}
 	return sum;
 }
@@ -63,12 +47,13 @@ static const char *format_seconds(int64_t milliseconds, char cell[CELL])
 /* "up to 12 steps, 1.2 s" */
 static const char *format_losses(struct losses losses, char cell[CELL])
 {
+	int64_t most = losses.steps.most;
 	char length[32] = "", steps[48] = "steps of a number that is not known";
 
-	if (losses.steps != VERDICT_UNKNOWN)
+	if (most != VERDICT_UNKNOWN)
 		snprintf(steps, sizeof(steps), "%s%" PRId64 " %s%s",
-			 losses.least < losses.steps ? "up to " : "", losses.steps, losses.word,
-			 losses.steps == 1 ? "" : "s");
+			 losses.steps.least < most ? "up to " : "", most, losses.word,
+			 most == 1 ? "" : "s");
 	if (losses.ms != VERDICT_UNKNOWN)
 		text_duration(losses.ms, length, sizeof(length));
 	snprintf(cell, CELL, "%s%s%s", steps, *length ? ", " : "", length);
@@ -132,9 +117,8 @@ static void print_machine(const struct scenario *scenario, unsigned index, uint3
 	       format_seconds(verdict->saved_ms, cells[1]),
 	       format_seconds(verdict->durable_ms, cells[2]),
 	       format_seconds(verdict->margin_ms, cells[3]),
-	       verdict->lost_steps == VERDICT_UNKNOWN
-		       ? format_seconds(verdict->lost_ms, lost)
-		       : format_losses(losses_of(round, member), lost),
+	       verdict->lost.steps.most == VERDICT_UNKNOWN ? format_seconds(verdict->lost.ms, lost)
+							   : format_losses(verdict->lost, lost),
 	       format_restored(&round->each[member], restored),
 	       colour_of(verdict->result, scenario), drill_result_name(verdict->result),
 	       scenario->options->colour ? PLAIN : "",
@@ -256,9 +240,9 @@ static json_t *machine_json(const struct round *round, uint32_t member)
 		{"saved_seconds", seconds_json(verdict->saved_ms)},
 		{"durable_seconds", seconds_json(verdict->durable_ms)},
 		{"margin_seconds", seconds_json(verdict->margin_ms)},
-		{"lost_seconds", seconds_json(verdict->lost_ms)},
-		{"lost_steps", json_integer_or_null(verdict->lost_steps)},
-		{"lost_steps_least", json_integer_or_null(verdict->lost_steps_least)},
+		{"lost_seconds", seconds_json(verdict->lost.ms)},
+		{"lost_steps", json_integer_or_null(verdict->lost.steps.most)},
+		{"lost_steps_least", json_integer_or_null(verdict->lost.steps.least)},
 		{"snapshot", id_json(commit->id)},
 		{"snapshot_step", json_integer_or_null(commit->step)},
 		{"snapshot_bytes", json_integer((json_int_t)commit->bytes)},
@@ -320,7 +304,7 @@ void report_json(const struct scenario *scenario, bool kept)
 		"last_exit", facts->last_ran ? json_integer(facts->last_exit) : json_null(),
 		"store", scenario->sandbox.store, "job", scenario->sandbox.job,
 		"notice_seconds", seconds_json(options->notice_ms),
-		"lost_seconds", seconds_json(losses.ms), "lost_steps", json_integer_or_null(losses.steps),
+		"lost_seconds", seconds_json(losses.ms), "lost_steps", json_integer_or_null(losses.steps.most),
 		"comparison", comparison_json(scenario), "directory", text_json(kept ? scenario->sandbox.scratch : NULL)), true);
 }
 // clang-format on

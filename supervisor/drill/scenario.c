@@ -227,7 +227,7 @@ static int watch_preempted(struct scenario *scenario, struct round *round, struc
 			return wait_ends(scenario, clock_monotonic_ms() + OTHERS_END_MS, err);
 	}
 	fired_ms = clock_monotonic_ms();
-	if (mock_fire(lost->mock, MOCK_STOP, err) < 0)
+	if (mock_control(lost->mock, "fire", NULL, err) < 0)
 		return err_wrap(err, "notice");
 	deadline_ms = mock_deadline_ms(lost->mock);
 	for (uint32_t i = 0; i < round->members; i++) {

@@ -91,41 +91,39 @@ static struct steps_between lost_steps(const struct round_facts *facts)
 	return steps_since(steps, kept);
 }
 
-static int64_t lost_ms(const struct round_facts *facts, enum continuation continuation)
+static int64_t lost_ms(const struct round_facts *facts)
 {
 	const struct run_events *events = &facts->events;
+	enum continuation went = step_facts_judge(&facts->steps);
 	int64_t ended_ms = events->child_exited_ms >= 0 ? events->child_exited_ms : facts->gone_ms;
-	bool anew =
-		facts->next_launched &&
-		(snapshot_id_is_none(facts->next_restored) || continuation == CONTINUATION_ANEW);
+	bool anew = facts->next_launched &&
+		    (snapshot_id_is_none(facts->next_restored) || went == CONTINUATION_ANEW);
 	int64_t since_ms = has_commit(facts) && !anew ? events->commit.checkpoint.captured_ms
 						      : events->launched_ms;
 
-	if (since_ms < 0 || continuation == CONTINUATION_OLDER)
+	if (since_ms < 0 || went == CONTINUATION_OLDER)
 		return VERDICT_UNKNOWN;
 	return ended_ms > since_ms ? ended_ms - since_ms : 0;
 }
 
-static void measure(const struct round_facts *facts, enum continuation continuation,
-		    struct round_verdict *verdict)
+static struct round_verdict measure(const struct round_facts *facts)
 {
 	const struct run_events *events = &facts->events;
 	const struct run_commit *commit = judged_commit(events);
+	int64_t fired_ms = facts->fired_ms, saved_ms = has_commit(facts) ? commit->at_ms : -1;
 	struct steps_between steps = lost_steps(facts);
 
-	verdict->noticed_ms = since_notice(events->noticed_ms, facts->fired_ms);
-	verdict->asked_ms = since_notice(events->asked_ms, facts->fired_ms);
-	verdict->saved_ms = verdict->durable_ms = verdict->margin_ms = VERDICT_UNKNOWN;
-	verdict->lost_steps = steps.most;
-	verdict->lost_steps_least = steps.least;
-	/* The time of a slow save is no work. */
-	verdict->lost_ms = steps.most == 0 ? 0 : lost_ms(facts, continuation);
-	if (!has_commit(facts))
-		return;
-	verdict->saved_ms = since_notice(commit->checkpoint.at_ms, facts->fired_ms);
-	verdict->durable_ms = since_notice(commit->at_ms, facts->fired_ms);
-	if (facts->fired_ms >= 0)
-		verdict->margin_ms = facts->deadline_ms - commit->at_ms;
+	return (struct round_verdict){
+		.result = DRILL_PASS,
+		.noticed_ms = since_notice(events->noticed_ms, fired_ms),
+		.asked_ms = since_notice(events->asked_ms, fired_ms),
+		.saved_ms = since_notice(saved_ms < 0 ? -1 : commit->checkpoint.at_ms, fired_ms),
+		.durable_ms = since_notice(saved_ms, fired_ms),
+		.margin_ms = saved_ms < 0 || fired_ms < 0 ? VERDICT_UNKNOWN
+							  : facts->deadline_ms - saved_ms,
+		/* The time of a slow save is no work. */
+		.lost = {steps.most == 0 ? 0 : lost_ms(facts), steps, facts->steps.word},
+	};
 }
 
 /* What stands before the job's last line. */
@@ -164,7 +162,7 @@ static enum drill_result not_tried(const struct round_facts *facts, struct round
 {
 	const char *elsewhere = facts->events.elsewhere;
 
-	verdict->lost_ms = verdict->lost_steps = verdict->lost_steps_least = VERDICT_UNKNOWN;
+	verdict->lost.ms = verdict->lost.steps.most = verdict->lost.steps.least = VERDICT_UNKNOWN;
 	return UNPROVEN("the job finished %s: it was not preempted. Give a smaller --notice-after, a shorter --notice, or more work%s%s%s",
 		when, *elsewhere ? ". It would not have passed: it saves elsewhere (" : "", elsewhere, *elsewhere ? "). " SET_DIRECTORY : "");
 }
@@ -278,7 +276,7 @@ static enum drill_result add_remark(const struct round_facts *facts, struct roun
 static enum drill_result limit_loss(const struct round_facts *facts, struct round_verdict *verdict)
 {
 	const char *what = facts->steps.word;
-	int64_t least = verdict->lost_steps_least, most = verdict->lost_steps;
+	int64_t least = verdict->lost.steps.least, most = verdict->lost.steps.most;
 	unsigned limit = facts->lost_most;
 
 	return limit == UINT_MAX ? DRILL_PASS
@@ -297,8 +295,7 @@ static void judge_machine(const struct round_facts *facts, struct round_verdict 
 		judge_preemption, judge_save, judge_restore, judge_steps, add_remark, limit_loss,
 	};
 
-	*verdict = (struct round_verdict){.result = DRILL_PASS};
-	measure(facts, step_facts_judge(&facts->steps), verdict);
+	*verdict = measure(facts);
 	for (size_t i = 0; i < sizeof(judges) / sizeof(judges[0]); i++)
 		if (verdict->result == DRILL_PASS)
 			verdict->result = judges[i](facts, verdict);

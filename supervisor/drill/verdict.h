@@ -29,6 +29,15 @@ const char *drill_result_name(enum drill_result result); /* "PASS" */
 
 #define VERDICT_UNKNOWN INT64_MIN
 
+/* What the next machine does again. The time is that from the start of the save to the job's end on
+ * this machine; of a job that began anew, all that it had. */
+struct losses {
+	int64_t ms;
+	/* Both or none are unknown. They differ where the job does not print each step. */
+	struct steps_between steps;
+	const char *word; /* "step"; NULL: nothing is counted */
+};
+
 /* Times are milliseconds since the notice, or negative; VERDICT_UNKNOWN: it did not happen. */
 struct round_verdict {
 	enum drill_result result;
@@ -38,11 +47,7 @@ struct round_verdict {
 	int64_t noticed_ms, asked_ms;
 	int64_t saved_ms, durable_ms; /* the checkpoint was complete on disk, and in the store */
 	int64_t margin_ms;            /* from then to the deadline */
-	/* What the next machine does again. The time is that from the start of the save to the
-	 * job's end on this machine; of a job that began anew, all that it had. */
-	int64_t lost_ms;
-	/* Both or none are unknown. They differ where the job does not print each step. */
-	int64_t lost_steps, lost_steps_least; /* at most, and at least */
+	struct losses lost;
 };
 
 /* One preempted machine, and the next one. All times are milliseconds of the monotonic clock. */

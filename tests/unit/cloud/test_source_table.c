@@ -149,7 +149,7 @@ static void the_probe(void **state)
 			found = source_table_probe(mock_url(mock), &cancel);
 		assert_non_null(found);
 		assert_string_equal(found->name, mock_cloud_name(clouds[i]));
-		mock_set_fault(mock, &(struct mock_fault){.count = -1, .kind = MOCK_HTML});
+		mock_control(mock, "fault", "{\"html\": true}", NULL);
 		assert_null(source_table_probe(mock_url(mock), &cancel));
 		mock_stop(mock);
 	}

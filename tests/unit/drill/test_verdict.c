@@ -228,8 +228,8 @@ static void what_a_round_has_cost(void **state)
 	assert_int_equal(verdict.saved_ms, 500);
 	assert_int_equal(verdict.durable_ms, 1000);
 	assert_int_equal(verdict.margin_ms, 29000);
-	assert_int_equal(verdict.lost_steps, 5);
-	assert_int_equal(verdict.lost_ms, 1600);
+	assert_int_equal(verdict.lost.steps.most, 5);
+	assert_int_equal(verdict.lost.ms, 1600);
 }
 
 static void a_gang(void **state)
