@@ -9,11 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-	const char *name;
-	const char *variable; /* holds the URL, but Google's host:port */
-	int64_t notice_ms;
-} clouds[] = {
+const struct mock_cloud_row mock_clouds[MOCK_CLOUDS] = {
 	[MOCK_AWS] = {"aws", "AWS_EC2_METADATA_SERVICE_ENDPOINT", 120000},
 	[MOCK_GCP] = {"gcp", "GCE_METADATA_HOST", 30000},
 	[MOCK_AZURE] = {"azure", "REPRIEVE_AZURE_METADATA_ENDPOINT", 30000},
@@ -23,22 +19,12 @@ static const struct {
 
 bool mock_cloud_by_name(const char *name, enum mock_cloud *cloud)
 {
-	for (size_t i = 0; i < sizeof(clouds) / sizeof(clouds[0]); i++)
-		if (text_equal(clouds[i].name, name)) {
+	for (int i = 0; i < MOCK_CLOUDS; i++)
+		if (text_equal(mock_clouds[i].name, name)) {
 			*cloud = (enum mock_cloud)i;
 			return true;
 		}
 	return false;
-}
-
-const char *mock_cloud_name(enum mock_cloud cloud)
-{
-	return clouds[cloud].name;
-}
-
-int64_t mock_cloud_notice_ms(enum mock_cloud cloud)
-{
-	return clouds[cloud].notice_ms;
 }
 
 void mock_reply(struct httpd_reply *reply, int status, const char *type, const char *format, ...)
@@ -256,45 +242,44 @@ static int control_fault(struct mock *mock, json_t *fault, struct err *err)
 
 static int control(struct mock *mock, const char *name, json_t *body, struct err *err)
 {
-	static const struct {
-		const char *name;
-		enum mock_event fires;
-	} events[] = {{"fire", MOCK_STOP},
-		      {"advice", MOCK_ADVICE},
-		      {"rebalance", MOCK_ADVICE},
-		      {"foreign", MOCK_FOREIGN}};
-	bool sets = text_equal(name, "set"), faults = text_equal(name, "fault");
+	static const char *const fires[] = {[MOCK_STOP] = " fire ",
+					    [MOCK_ADVICE] = " advice rebalance ",
+					    [MOCK_FOREIGN] = " foreign ",
+					    [MOCK_EVENTS] = " cancel expire set fault "};
 	bool azure = mock->options.cloud == MOCK_AZURE, cancels = text_equal(name, "cancel");
-	bool known = cancels || text_equal(name, "expire");
+	bool sets = text_equal(name, "set"), faults = text_equal(name, "fault");
+	auto_free char *word = text_format(" %s ", name);
+	int event = 0;
 
-	if (sets || faults)
-		return !json_is_object(body)
-			       ? err_set(err, ERR_INVALID, "the body is no JSON object")
-		       : faults ? control_fault(mock, body, err)
-				: mock_set_value(mock, json_text_or(body, "path", NULL),
-						 json_text_or(body, "body", NULL), err);
-	if (!azure && (cancels || text_equal(name, "foreign")))
+	while (event <= MOCK_EVENTS && !strstr(fires[event], word))
+		event++;
+	if (event > MOCK_EVENTS)
+		return err_set(err, ERR_NOT_FOUND,
+			       "no such control: use state, fire, advice, rebalance, foreign, "
+			       "cancel, expire, fault or set");
+	if (!azure && (cancels || event == MOCK_FOREIGN))
 		return err_set(err, ERR_INVALID,
 			       "only Azure withdraws a notice, and reports events of other "
 			       "machines");
+	if ((sets || faults) && !json_is_object(body))
+		return err_set(err, ERR_INVALID, "the body is no JSON object");
+	if (faults)
+		return control_fault(mock, body, err);
+	if (sets)
+		return mock_set_value(mock, json_text_or(body, "path", NULL),
+				      json_text_or(body, "body", NULL), err);
 	pthread_mutex_lock(&mock->mutex);
-	if (text_equal(name, "expire"))
-		random_hex(mock->secret);
-	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
-		if (text_equal(name, events[i].name)) {
-			set_fired(mock, events[i].fires, clock_monotonic_ms());
-			known = true;
-		}
-	if (cancels) {
+	if (event < MOCK_EVENTS)
+		set_fired(mock, (enum mock_event)event, clock_monotonic_ms());
+	else if (cancels)
 		mock->fired[MOCK_STOP] = mock->fired[MOCK_ADVICE] = (struct mock_fired){0};
+	else
+		random_hex(mock->secret);
+	if (cancels)
 		mock->fire_at_ms = CLOCK_NEVER;
-		note_change(mock);
-	}
+	note_change(mock);
 	pthread_mutex_unlock(&mock->mutex);
-	return known ? 0
-		     : err_set(err, ERR_NOT_FOUND,
-			       "no such control: use state, fire, advice, rebalance, foreign, "
-			       "cancel, expire, fault or set");
+	return 0;
 }
 
 int mock_control(struct mock *mock, const char *name, const char *body, struct err *err)
@@ -328,7 +313,7 @@ static void reply_to_control(struct mock *mock, const struct httpd_request *requ
 	mock_reply(reply, 200, "application/json",
 		   "{\"cloud\": \"%s\", \"fired\": %s, \"seconds_left\": %.3f, \"requests\": %llu, "
 		   "\"throttled\": %llu}\n",
-		   mock_cloud_name(mock->options.cloud),
+		   mock_clouds[mock->options.cloud].name,
 		   deadline_ms < CLOCK_NEVER ? "true" : "false",
 		   deadline_ms < CLOCK_NEVER ? (double)clock_left_ms(deadline_ms) / 1000 : -1.0,
 		   (unsigned long long)mock->requests, (unsigned long long)mock->throttled);
@@ -398,11 +383,11 @@ int mock_start(const struct mock_options *options, struct mock **result, struct 
 
 	mock->options = *options;
 	if (options->notice_ms == 0)
-		mock->options.notice_ms = clouds[options->cloud].notice_ms;
-	text_set(mock->vm_name, sizeof(mock->vm_name),
-		 options->vm_name ? options->vm_name : "reprieve-mock_0");
-	text_set(mock->action, sizeof(mock->action),
-		 options->action ? options->action : "terminate");
+		mock->options.notice_ms = mock_clouds[options->cloud].notice_ms;
+	if (!options->vm_name)
+		mock->options.vm_name = "reprieve-mock_0";
+	if (!options->action)
+		mock->options.action = "terminate";
 	mock->faults = json_array();
 	mock->values = json_object();
 	random_hex(mock->secret);
@@ -446,6 +431,6 @@ const char *mock_url(const struct mock *mock)
 
 void mock_environment(const struct mock *mock, const char **name, const char **value)
 {
-	*name = clouds[mock->options.cloud].variable;
+	*name = mock_clouds[mock->options.cloud].variable;
 	*value = mock->options.cloud == MOCK_GCP ? mock->host : mock->url;
 }

@@ -24,15 +24,17 @@ enum mock_cloud {
 	MOCK_GCP,
 	MOCK_AZURE,
 	MOCK_ALIBABA,
-	MOCK_TENCENT
+	MOCK_TENCENT,
+	MOCK_CLOUDS
 };
+extern const struct mock_cloud_row {
+	const char *name;
+	const char *variable; /* holds the URL, but Google's host:port */
+	int64_t notice_ms;    /* from the notice to the end, as the cloud announces it */
+} mock_clouds[MOCK_CLOUDS];
 /* "aws", "gcp", "azure", "alibaba", "tencent"; false for others. */
 bool mock_cloud_by_name(const char *name, enum mock_cloud *cloud);
-const char *mock_cloud_name(enum mock_cloud cloud);
-/* From the notice to the end, as the cloud announces it. */
-int64_t mock_cloud_notice_ms(enum mock_cloud cloud);
-
-/* Zero-initialise. The strings are copied. */
+/* Zero-initialise. The strings are borrowed. */
 struct mock_options {
 	enum mock_cloud cloud;
 	uint16_t port;           /* 0: any that is free */

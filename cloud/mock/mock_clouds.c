@@ -78,7 +78,8 @@ static char *fill(const struct mock *mock, const char *value)
 	int64_t end_ms = mock->fired[MOCK_STOP].at_wall_ms + mock->options.notice_ms;
 	time_t beijing = (time_t)end_ms / 1000 + 8 * 3600;
 	char end[32], there[32], advised[32];
-	const char *const texts[] = {mock->vm_name, mock->action, end, there, advised};
+	const char *const texts[] = {mock->options.vm_name, mock->options.action, end, there,
+				     advised};
 	auto_(bytes_release) struct bytes out = {0};
 	struct tm parts;
 
@@ -102,7 +103,7 @@ static char *fill(const struct mock *mock, const char *value)
 static char *value_of(const struct mock *mock, enum mock_cloud cloud, const char *path)
 {
 	const char *set = json_text_or(mock->values, path, NULL);
-	bool terminates = text_equal(mock->action, "terminate");
+	bool terminates = text_equal(mock->options.action, "terminate");
 	/* GKE's own server (workload identity) has few keys. */
 	bool hides =
 		mock->options.is_gke && cloud == MOCK_GCP && text_starts(path, GCP "instance/") &&
@@ -300,7 +301,7 @@ static void add_event(const struct mock *mock, enum mock_event event, struct byt
 		     "\"NotBefore\":\"%s\",\"Description\":\"\",\"EventSource\":\"Platform\","
 		     "\"DurationInSeconds\":%d}",
 		     out->size > 0 ? "," : "", id, fired->is_started ? "Started" : "Scheduled",
-		     freezes ? "Freeze" : "Preempt", mock->vm_name,
+		     freezes ? "Freeze" : "Preempt", mock->options.vm_name,
 		     event == MOCK_FOREIGN ? "9" : "", at, freezes ? 5 : -1);
 }
 
@@ -355,27 +356,27 @@ static void reply_of_azure(struct mock *mock, const struct httpd_request *reques
 	const char *header = httpd_request_header(request, "Metadata");
 	const char *version = httpd_request_query(request, "api-version");
 	auto_free char *value = value_of(mock, MOCK_AZURE, request->path);
+	const char *why = NULL;
 	bool is_events = text_equal(request->path, "/metadata/scheduledevents");
 	bool is_leaf = text_starts(request->path, "/metadata/instance/compute/");
 
 	httpd_reply_header(reply, "Server", "IMDS/150.870.65.1325");
 	if (!header || strcasecmp(header, "true") != 0)
-		reply_bad_request(reply, "Required metadata header not specified");
+		why = "Required metadata header not specified";
 	else if (httpd_request_header(request, "X-Forwarded-For"))
-		reply_bad_request(reply, "X-Forwarded-For is not allowed");
-	else if (!is_events && !text_starts(request->path, "/metadata/instance"))
-		mock_reply(reply, 404, JSON, "{ \"error\": \"Not found\" }");
+		why = "X-Forwarded-For is not allowed";
 	else if (!version || !text_starts(version, "20") || strlen(version) != 10)
-		reply_bad_request(reply,
-				  "api-version is invalid or was not specified in the request");
+		why = "api-version is invalid or was not specified in the request";
+	else if (is_leaf && !text_equal(httpd_request_query(request, "format"), "text"))
+		why = "format=text is required for a leaf";
+	if (why)
+		reply_bad_request(reply, why);
 	else if (is_events && text_equal(request->method, "POST"))
 		start_events(mock, request, reply);
 	else if (!text_equal(request->method, "GET"))
 		mock_reply(reply, 405, JSON, "{ \"error\": \"Method not allowed\" }");
 	else if (is_events)
 		reply_with_events(mock, reply);
-	else if (is_leaf && !text_equal(httpd_request_query(request, "format"), "text"))
-		reply_bad_request(reply, "format=text is required for a leaf");
 	else if (value)
 		mock_reply(reply, 200, is_leaf ? TEXT : JSON, "%s", value);
 	else

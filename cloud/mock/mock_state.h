@@ -26,7 +26,7 @@ struct mock_fired {
 struct mock {
 	struct httpd *httpd;
 	struct mock_options options;
-	char vm_name[64], action[16], host[32], url[64];
+	char host[32], url[64];
 	pthread_mutex_t mutex;
 	pthread_cond_t changed; /* on the monotonic clock */
 	bool stopping;

@@ -292,7 +292,7 @@ static enum option_result read_command_line(int argc, char **argv, struct drill_
 	if (result != OPTION_PARSED)
 		return result;
 	if (options->scenario.notice_ms == 0)
-		options->scenario.notice_ms = mock_cloud_notice_ms(options->scenario.cloud);
+		options->scenario.notice_ms = mock_clouds[options->scenario.cloud].notice_ms;
 	if (run[0] && !text_equal(run[0], "run"))
 		options->bare = make_run(run);
 	return read_run(options, options->bare ? options->bare : run, err);
@@ -312,7 +312,7 @@ static void print_plan(const struct scenario_options *options, bool passes_over_
 	if (options->silent)
 		return;
 	printf("Drill: %u preemption%s as on %s, announced %g s ahead%s.\n\n", options->rounds,
-	       options->rounds == 1 ? "" : "s", mock_cloud_name(options->cloud),
+	       options->rounds == 1 ? "" : "s", mock_clouds[options->cloud].name,
 	       (double)options->notice_ms / 1000,
 	       options->gang > 0 ? ", at one machine of several" : "");
 	if (passes_over_store && !options->store)

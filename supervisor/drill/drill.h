@@ -79,10 +79,9 @@ struct scenario {
 
 	struct round *rounds; /* options->rounds of them; facts.rounds_done are valid */
 	struct drill_facts facts;
-	uint64_t compared_bytes[2]; /* undisturbed, preempted: of all members that write it */
-	uint32_t compared;          /* the member whose file differs, or is missing */
-	char *last_lines;           /* end of the log of a machine that failed; NULL: none */
-	char failed[24];            /* its name */
+	uint64_t compared_bytes[2];    /* undisturbed, preempted: of all members that write it */
+	uint32_t compared;             /* the member whose file differs, or is missing */
+	const struct instance *failed; /* the first machine whose job has; NULL: none */
 };
 
 /*

@@ -147,14 +147,15 @@ static void print_rounds(const struct scenario *scenario)
 
 static void print_last_lines(const struct scenario *scenario)
 {
-	if (scenario->last_lines)
-		printf("The end of %s's log:\n", scenario->failed);
-	for (const char *line = scenario->last_lines; line && *line;) {
-		size_t length = strcspn(line, "\n");
+	auto_free char *lines = scenario->failed ? instance_last_lines(scenario->failed, 10) : NULL;
+	char *rest = NULL;
 
-		printf("  | %.*s\n", (int)length, line);
-		line += length + (line[length] == '\n');
-	}
+	if (!lines)
+		return;
+	printf("The end of %s's log:\n", scenario->failed->label);
+	for (char *line = strtok_r(lines, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		printf("  | %s\n", line);
+	printf("\n");
 }
 
 static void print_sums(const struct scenario *scenario, bool kept, enum drill_result result)
@@ -298,7 +299,7 @@ void report_json(const struct scenario *scenario, bool kept)
 		json_array_append_new(exits, json_integer(scenario_instance(scenario, scenario->start, i)->exit_code));
 	json_print(json_pack("{s:b, s:s, s:s, s:s, s:i, s:i, s:i, s:o, s:o, s:o, s:s*, s:s*, s:o, s:o, s:o, s:o, s:o}",
 		"passed", result == DRILL_PASS, "result", drill_result_name(result), "reason", reason,
-		"cloud", mock_cloud_name(options->cloud), "gang", (int)options->gang,
+		"cloud", mock_clouds[options->cloud].name, "gang", (int)options->gang,
 		"rounds_wanted", (int)facts->rounds_wanted, "rounds_passed", (int)facts->rounds_passed,
 		"rounds", rounds, "last_exits", exits,
 		"last_exit", facts->last_ran ? json_integer(facts->last_exit) : json_null(),

@@ -367,7 +367,7 @@ int sandbox_start(struct sandbox *sandbox, struct instance *instance, unsigned s
 		"--store", sandbox->store, "--job", job, "--events", instance->event_log.path,
 		"--checkpoint-dir", (char *)options->checkpoint_dir, "--requeue", "off", "--termination-log", "",
 		"--gang", options->gang > 0 ? members : "off", "--member", which,
-		chooses ? "--notice" : NULL, (char *)(start ? mock_cloud_name(options->cloud) : "none"),
+		chooses ? "--notice" : NULL, (char *)(start ? mock_clouds[options->cloud].name : "none"),
 	};
 	// clang-format on
 

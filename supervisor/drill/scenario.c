@@ -145,14 +145,6 @@ static int wait_ends(struct scenario *scenario, int64_t until_ms, struct err *er
 	return 0;
 }
 
-static void keep_last_lines(struct scenario *scenario, const struct instance *instance)
-{
-	if (scenario->last_lines)
-		return;
-	scenario->last_lines = instance_last_lines(instance, 10);
-	text_set(scenario->failed, sizeof(scenario->failed), instance->label);
-}
-
 /* Kills everything, and reads the rest of the logs. `round`: NULL, nothing should be left. */
 static void end_all(struct scenario *scenario, struct round *round)
 {
@@ -169,8 +161,8 @@ static void end_all(struct scenario *scenario, struct round *round)
 	}
 	instance_kill_all();
 	poll_all(scenario);
-	if (scenario->sandbox.signal && scenario->starting > 0)
-		keep_last_lines(scenario, scenario_instance(scenario, scenario->start, 0));
+	if (scenario->sandbox.signal && scenario->starting > 0 && !scenario->failed)
+		scenario->failed = scenario_instance(scenario, scenario->start, 0);
 	each_machine(scenario, machine)
 	{
 		mock_stop(machine->mock);
@@ -362,9 +354,13 @@ static int play_start(struct scenario *scenario, struct err *err)
 		facts->undisturbed_exit = note_exits(scenario);
 		scenario->over = facts->undisturbed_exit != 0;
 	}
-	each_machine(scenario, machine) if (scenario->over && machine->exit_code != 0 &&
-					    !was_told_to_end(machine))
-		keep_last_lines(scenario, machine);
+	each_machine(scenario, machine)
+	{
+		bool failed = machine->exit_code != 0 && !was_told_to_end(machine);
+
+		if (scenario->over && failed && !scenario->failed)
+			scenario->failed = machine;
+	}
 	return 0;
 }
 
@@ -523,6 +519,5 @@ void scenario_release(struct scenario *scenario)
 	sandbox_release(&scenario->sandbox);
 	free(scenario->instances);
 	free(scenario->rounds);
-	free(scenario->last_lines);
 	*scenario = (struct scenario){0};
 }
