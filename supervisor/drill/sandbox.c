@@ -212,7 +212,8 @@ static int copy_directory(struct sandbox *sandbox, const char *to, const char *b
 			failed = copy_directory(sandbox, to, name, bytes, err);
 		else if (to)
 			failed = copy_whole(sandbox, path, whole, err);
-		else if (fstatat(walk.directory, walk.name, &about, AT_SYMLINK_NOFOLLOW) == 0)
+		else if (bytes &&
+			 fstatat(walk.directory, walk.name, &about, AT_SYMLINK_NOFOLLOW) == 0)
 			*bytes += (uint64_t)about.st_blocks * 512;
 		if (failed < 0)
 			return -1;

@@ -424,26 +424,35 @@ static void compare_files(struct scenario *scenario)
 	}
 }
 
-/* What is known of a machine by the next one, unless that start was cut. */
-static void collect_facts(const struct scenario *scenario, unsigned round, uint32_t member)
+/* What is known of the machines by the next ones, unless that start was cut. */
+static void collect_facts(const struct scenario *scenario, unsigned number)
 {
 	const struct drill_facts *drill = &scenario->facts;
-	struct round_facts *facts = &scenario->rounds[round].each[member];
-	const struct instance *now = scenario_instance(scenario, round + 1, member);
-	const struct instance *next = scenario_instance(scenario, round + 2, member);
-	bool is_last = round + 1 == drill->rounds_done;
+	struct round *round = &scenario->rounds[number];
+	bool has_next = number + 1 < drill->rounds_done || drill->last_ran;
+	bool is_end = scenario->over && number + 2 == scenario->start;
 
-	if (is_last && !drill->last_ran) {
-		facts->next_cut = drill->timed_out;
-		facts->steps = step_facts_of(&now->steps, &facts->events, NULL, NULL);
-		return;
+	for (uint32_t i = 0; i < round->members && has_next; i++) {
+		const struct instance *next = scenario_instance(scenario, number + 2, i);
+		struct round_facts *facts = &round->each[i];
+
+		facts->next_launched = next->events.launched_ms >= 0;
+		facts->next_restored = next->events.restored;
+		facts->next_step = next->events.restored_step;
+		facts->next_failed = is_end && !was_told_to_end(next) ? next->exit_code : 0;
 	}
-	facts->next_launched = next->events.launched_ms >= 0;
-	facts->next_restored = next->events.restored;
-	facts->next_step = next->events.restored_step;
-	if (scenario->over && round + 2 == scenario->start && !was_told_to_end(next))
-		facts->next_failed = next->exit_code;
-	facts->steps = step_facts_of(&now->steps, &facts->events, &next->steps, &next->events);
+	if (round->members > 1 && has_next)
+		verdict_adopt(round);
+	for (uint32_t i = 0; i < round->members; i++) {
+		const struct instance *now = scenario_instance(scenario, number + 1, i);
+		const struct instance *next = now + scenario->members;
+		struct round_facts *facts = &round->each[i];
+
+		facts->next_cut = !has_next && drill->timed_out;
+		facts->steps =
+			step_facts_of(&now->steps, &facts->events, has_next ? &next->steps : NULL,
+				      has_next ? &next->events : NULL);
+	}
 }
 
 static void judge_rounds(struct scenario *scenario)
@@ -456,8 +465,7 @@ static void judge_rounds(struct scenario *scenario)
 	for (unsigned i = 0; i < facts->rounds_done; i++) {
 		struct round *round = &scenario->rounds[i];
 
-		for (uint32_t m = 0; m < round->members; m++)
-			collect_facts(scenario, i, m);
+		collect_facts(scenario, i);
 		verdict_round(round);
 		facts->rounds_passed += round->result == DRILL_PASS;
 		facts->rounds_unproven += round->result == DRILL_UNPROVEN;

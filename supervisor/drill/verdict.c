@@ -315,19 +315,46 @@ void verdict_share_commit(struct round *round)
 {
 	struct run_commit newest = round->each[0].events.commit;
 
-	for (uint32_t i = 1; i < round->members; i++)
-		if (snapshot_id_compare(round->each[i].events.commit.id, newest.id) > 0)
-			newest = round->each[i].events.commit;
+	/* One that heard of it at its end does not know the step. */
+	for (uint32_t i = 1; i < round->members; i++) {
+		const struct run_commit *commit = &round->each[i].events.commit;
+		int compared = snapshot_id_compare(commit->id, newest.id);
+
+		if (compared > 0 || (compared == 0 && commit->step > newest.step))
+			newest = *commit;
+	}
 	for (uint32_t i = 0; i < round->members; i++) {
 		struct run_events *events = &round->each[i].events;
 		const struct run_checkpoint *own = find_step(events, newest.step);
 		struct run_commit commit = newest;
 
-		if (snapshot_id_compare(events->commit.id, newest.id) == 0)
+		if (snapshot_id_compare(events->commit.id, newest.id) == 0 &&
+		    events->commit.step == newest.step)
 			continue;
 		if (own)
 			commit.checkpoint = *own;
 		run_events_set_commit(events, &commit);
+	}
+}
+
+void verdict_adopt(struct round *round)
+{
+	struct snapshot_id restored = round->each[0].next_restored;
+
+	for (uint32_t i = 0; i < round->members; i++)
+		if (snapshot_id_compare(round->each[i].next_restored, restored) != 0 ||
+		    !has_commit(&round->each[i]) ||
+		    snapshot_id_compare(restored, round->each[i].events.commit.id) <= 0)
+			return;
+	for (uint32_t i = 0; i < round->members; i++) {
+		struct round_facts *facts = &round->each[i];
+		struct run_commit *commit = &facts->events.commit;
+		const struct run_checkpoint *own = find_step(&facts->events, facts->next_step);
+
+		commit->id = facts->store_newest = restored;
+		commit->step = facts->next_step;
+		if (own)
+			commit->checkpoint = *own;
 	}
 }
 

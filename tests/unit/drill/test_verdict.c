@@ -174,6 +174,19 @@ static void a_gang(void **state)
 	verdict_share_commit(&round);
 	verdict_round(&round);
 	assert_int_equal(round.result, DRILL_PASS);
+	/* One has heard of it at its end, and not its step. */
+	each[1].events.commit.step = -1;
+	verdict_share_commit(&round);
+	assert_int_equal(each[1].events.commit.step, 120);
+	/* The next start has committed what all had put. */
+	each[0].next_restored = (struct snapshot_id){1, 4};
+	verdict_adopt(&round);
+	verdict_round(&round);
+	assert_int_equal(round.result, DRILL_FAIL);
+	each[1].next_restored = each[0].next_restored;
+	verdict_adopt(&round);
+	verdict_round(&round);
+	assert_int_equal(round.result, DRILL_PASS);
 	/* The cause is named, and not what follows from it. */
 	say_nothing(&each[0]);
 	begin_anew(&each[1]);
