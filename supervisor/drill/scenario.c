@@ -441,7 +441,7 @@ static void collect_facts(const struct scenario *scenario, unsigned number)
 		facts->next_step = next->events.restored_step;
 		facts->next_failed = is_end && !was_told_to_end(next) ? next->exit_code : 0;
 	}
-	if (round->members > 1 && has_next)
+	if (has_next)
 		verdict_adopt(round);
 	for (uint32_t i = 0; i < round->members; i++) {
 		const struct instance *now = scenario_instance(scenario, number + 1, i);

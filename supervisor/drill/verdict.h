@@ -87,8 +87,9 @@ struct round {
 /* What one member knows to be durable is so for all, also for those that had nothing to save. Call
  * it when all machines are gone, before the store is read. */
 void verdict_share_commit(struct round *round);
-/* A start of a gang commits what all members had put before they ended, though none of them has
- * said so. When all have restored that, it is what the verdict is about. */
+/* A machine may be killed between a commit and its line in the log, and a start of a gang commits
+ * what all members had put before they ended. When all have restored that, it is what the verdict
+ * is about. */
 void verdict_adopt(struct round *round);
 void verdict_round(struct round *round);
 
