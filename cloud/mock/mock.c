@@ -1,7 +1,7 @@
 #include "mock_state.h"
 
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/file.h"
 #include "base/workers.h"
 
 #include <stdarg.h>
@@ -9,11 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-	const char *name;
-	const char *variable; /* holds the URL, but Google's host:port */
-	int64_t notice_ms;
-} clouds[] = {
+const struct mock_cloud_row mock_clouds[MOCK_CLOUDS] = {
 	[MOCK_AWS] = {"aws", "AWS_EC2_METADATA_SERVICE_ENDPOINT", 120000},
 	[MOCK_GCP] = {"gcp", "GCE_METADATA_HOST", 30000},
 	[MOCK_AZURE] = {"azure", "REPRIEVE_AZURE_METADATA_ENDPOINT", 30000},
@@ -23,22 +19,12 @@ static const struct {
 
 bool mock_cloud_by_name(const char *name, enum mock_cloud *cloud)
 {
-	for (size_t i = 0; i < sizeof(clouds) / sizeof(clouds[0]); i++)
-		if (text_equal(clouds[i].name, name)) {
+	for (int i = 0; i < MOCK_CLOUDS; i++)
+		if (text_equal(mock_clouds[i].name, name)) {
 			*cloud = (enum mock_cloud)i;
 			return true;
 		}
 	return false;
-}
-
-const char *mock_cloud_name(enum mock_cloud cloud)
-{
-	return clouds[cloud].name;
-}
-
-int64_t mock_cloud_notice_ms(enum mock_cloud cloud)
-{
-	return clouds[cloud].notice_ms;
 }
 
 void mock_reply(struct httpd_reply *reply, int status, const char *type, const char *format, ...)
@@ -88,36 +74,6 @@ void mock_fire_due(struct mock *mock)
 	}
 }
 
-int mock_fire(struct mock *mock, enum mock_event event, struct err *err)
-{
-	if (event == MOCK_FOREIGN && mock->options.cloud != MOCK_AZURE)
-		return err_set(err, ERR_INVALID, "only Azure reports events of other machines");
-	pthread_mutex_lock(&mock->mutex);
-	set_fired(mock, event, clock_monotonic_ms());
-	pthread_mutex_unlock(&mock->mutex);
-	return 0;
-}
-
-int mock_cancel(struct mock *mock, struct err *err)
-{
-	if (mock->options.cloud != MOCK_AZURE)
-		return err_set(err, ERR_INVALID, "%s never withdraws a notice",
-			       clouds[mock->options.cloud].name);
-	pthread_mutex_lock(&mock->mutex);
-	mock->fired[MOCK_STOP] = mock->fired[MOCK_ADVICE] = (struct mock_fired){0};
-	mock->fire_at_ms = CLOCK_NEVER;
-	note_change(mock);
-	pthread_mutex_unlock(&mock->mutex);
-	return 0;
-}
-
-void mock_expire_tokens(struct mock *mock)
-{
-	pthread_mutex_lock(&mock->mutex);
-	memset(mock->tokens, 0, sizeof(mock->tokens));
-	pthread_mutex_unlock(&mock->mutex);
-}
-
 int64_t mock_deadline_ms(struct mock *mock)
 {
 	int64_t deadline_ms;
@@ -131,179 +87,133 @@ int64_t mock_deadline_ms(struct mock *mock)
 	return deadline_ms;
 }
 
-const char *mock_value_at(const struct mock *mock, const char *path)
-{
-	for (size_t i = 0; i < MOCK_VALUES_MOST; i++)
-		if (text_equal(mock->values[i].path, path))
-			return mock->values[i].body;
-	return NULL;
-}
-
 int mock_set_value(struct mock *mock, const char *path, const char *body, struct err *err)
 {
-	size_t place = MOCK_VALUES_MOST;
-
-	if (!path || path[0] != '/' || (body && strlen(body) >= MOCK_BODY_MOST))
-		return err_set(err, ERR_INVALID,
-			       "a path that begins with / and a body of up to %d bytes are needed",
-			       MOCK_BODY_MOST - 1);
+	if (!path || path[0] != '/')
+		return err_set(err, ERR_INVALID, "a path that begins with / is needed");
 	pthread_mutex_lock(&mock->mutex);
-	for (size_t i = MOCK_VALUES_MOST; i-- > 0;)
-		if (!mock->values[i].path[0])
-			place = i;
-	for (size_t i = 0; i < MOCK_VALUES_MOST; i++)
-		if (text_equal(mock->values[i].path, path))
-			place = i;
-	if (place < MOCK_VALUES_MOST) {
-		text_set(mock->values[place].path, sizeof(mock->values[0].path), body ? path : "");
-		text_set(mock->values[place].body, MOCK_BODY_MOST, body ? body : "");
-		note_change(mock);
-	}
+	if (body)
+		json_object_set_new(mock->values, path, json_string(body));
+	else
+		json_object_del(mock->values, path);
+	note_change(mock);
 	pthread_mutex_unlock(&mock->mutex);
-	return place < MOCK_VALUES_MOST
-		       ? 0
-		       : err_set(err, ERR_INVALID, "more than %d values", MOCK_VALUES_MOST);
+	return 0;
 }
 
 /* --- faults --- */
 
-static const struct {
-	const char *name; /* in --fault; ending with ':', a value follows */
-	const char *key;  /* in JSON, where a number is the fault's own */
-	enum mock_fault_kind kind;
-	int64_t number;
-} faults[] = {
-	{"hang", "hang", MOCK_HANG, 0},        {"reset", "reset", MOCK_RESET, 0},
-	{"html", "html", MOCK_HTML, 0},        {"truncate", "truncate", MOCK_TRUNCATE, 0},
-	{"slow", "slow_ms", MOCK_SLOW, 100},   {"hop-limit", "", MOCK_HANG, 0},
-	{"delay:", "delay_ms", MOCK_DELAY, 0}, {"as:", "as", MOCK_AS, 0},
-	{"", "status", MOCK_STATUS, 0},
-};
-#define FAULT_KINDS (sizeof(faults) / sizeof(faults[0]))
-
-static bool take_cloud(const char *name, struct mock_fault *fault)
+static json_t *parse_kind(const char *name)
 {
+	static const char *const plain[][2] = {
+		{"hang", "{\"hang\": true}"},
+		{"hop-limit", "{\"hang\": true, \"method\": \"PUT\"}"},
+		{"html", "{\"html\": true}"},
+		{"reset", "{\"reset\": true}"},
+		{"slow", "{\"slow_ms\": 100}"},
+		{"truncate", "{\"truncate\": true}"},
+	};
 	enum mock_cloud cloud;
-
-	if (!mock_cloud_by_name(name, &cloud))
-		return false;
-	fault->number = cloud;
-	return true;
-}
-
-static bool parse_kind(const char *name, struct mock_fault *fault)
-{
 	uint64_t status;
+	int64_t delay_ms;
 
-	fault->kind = MOCK_STATUS;
-	if (text_to_u64(name, 599, &status) && status >= 200) {
-		fault->number = (int64_t)status;
-		return true;
-	}
-	for (size_t i = 0; i < FAULT_KINDS - 1; i++) {
-		size_t length = strlen(faults[i].name);
-
-		if (!text_starts(name, faults[i].name))
-			continue;
-		fault->kind = faults[i].kind;
-		fault->number = faults[i].number;
-		if (text_equal(name, "hop-limit"))
-			text_set(fault->method, sizeof(fault->method), "PUT");
-		if (fault->kind == MOCK_DELAY)
-			return text_to_duration_ms(name + length, &fault->number);
-		return fault->kind == MOCK_AS ? take_cloud(name + length, fault) : !name[length];
-	}
-	return false;
+	if (text_to_u64(name, 599, &status) && status >= 200)
+		return json_pack("{s:I}", "status", (json_int_t)status);
+	if (text_starts(name, "delay:") && text_to_duration_ms(strchr(name, ':') + 1, &delay_ms))
+		return json_pack("{s:I}", "delay_ms", (json_int_t)delay_ms);
+	if (text_starts(name, "as:") && mock_cloud_by_name(strchr(name, ':') + 1, &cloud))
+		return json_pack("{s:s}", "as", strchr(name, ':') + 1);
+	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
+		if (text_equal(name, plain[i][0]))
+			return json_parse(plain[i][1], strlen(plain[i][1]), NULL);
+	return NULL;
 }
 
-int mock_fault_parse(const char *text, struct mock_fault *fault, struct err *err)
+/* Takes over `fault`. */
+static void add_fault(struct mock *mock, json_t *fault)
+{
+	json_object_set_new(fault, "set_ms", json_integer(clock_monotonic_ms()));
+	pthread_mutex_lock(&mock->mutex);
+	json_array_append_new(mock->faults, fault);
+	pthread_mutex_unlock(&mock->mutex);
+}
+
+int mock_add_fault(struct mock *mock, const char *text, struct err *err)
 {
 	char name[64], *when, *times;
-	uint64_t count;
+	uint64_t count = 0;
+	int64_t after_ms = 0;
+	json_t *fault;
 
-	*fault = (struct mock_fault){.count = -1};
 	text_set(name, sizeof(name), text);
 	when = strchr(name, '@');
 	if (when)
 		*when++ = '\0';
-	fault->at_fire = text_equal(when, "fire");
-	if (when && !fault->at_fire && !text_to_duration_ms(when, &fault->after_ms))
+	if (when && !text_equal(when, "fire") && !text_to_duration_ms(when, &after_ms))
 		return err_set(err, ERR_INVALID,
 			       "fault \"%s\" is not known: after @ comes fire, or a time such as "
 			       "10s",
 			       text);
 	times = strrchr(name, 'x');
-	if (times && text_to_u64(times + 1, 1000000, &count) && count > 0) {
+	if (times && text_to_u64(times + 1, 1000000, &count) && count > 0)
 		*times = '\0';
-		fault->count = (int)count;
-	}
-	if (parse_kind(name, fault))
-		return 0;
-	return err_set(err, ERR_INVALID,
-		       "fault \"%s\" is not known: use a status (503), hang, reset, slow, html, "
-		       "truncate, hop-limit, as:CLOUD or delay:TIME, with x3 for a count and @fire "
-		       "or @10s for when",
-		       text);
+	fault = parse_kind(name);
+	if (!fault)
+		return err_set(err, ERR_INVALID,
+			       "fault \"%s\" is not known: use a status (503), hang, reset, slow, "
+			       "html, truncate, hop-limit, as:CLOUD or delay:TIME, with x3 for a "
+			       "count and @fire or @10s for when",
+			       text);
+	json_object_set_new(fault, "count", json_integer(count ? (json_int_t)count : -1));
+	json_object_set_new(fault, "at_fire", json_boolean(text_equal(when, "fire")));
+	json_object_set_new(fault, "after_ms", json_integer(after_ms));
+	add_fault(mock, fault);
+	return 0;
 }
 
-int mock_add_fault(struct mock *mock, const struct mock_fault *fault, struct err *err)
-{
-	bool room;
-
-	pthread_mutex_lock(&mock->mutex);
-	room = mock->fault_count < MOCK_FAULTS_MOST;
-	if (room) {
-		mock->faults[mock->fault_count] = *fault;
-		mock->fault_set_ms[mock->fault_count++] = clock_monotonic_ms();
-	}
-	pthread_mutex_unlock(&mock->mutex);
-	return room ? 0 : err_set(err, ERR_INVALID, "more than %d faults", MOCK_FAULTS_MOST);
-}
-
-void mock_set_fault(struct mock *mock, const struct mock_fault *fault)
-{
-	pthread_mutex_lock(&mock->mutex);
-	mock->fault_count = 0;
-	pthread_mutex_unlock(&mock->mutex);
-	if (fault->count != 0)
-		mock_add_fault(mock, fault, NULL);
-}
-
-/* The one that this request meets, counted; MOCK_NO_FAULT: none. */
-static struct mock_fault meet_fault(struct mock *mock, const struct httpd_request *request)
+/* The one that this request meets, counted; the caller frees. NULL: none. */
+static json_t *meet_fault(struct mock *mock, const struct httpd_request *request)
 {
 	const struct mock_fired *stop = &mock->fired[MOCK_STOP];
+	json_t *fault;
+	size_t i;
 
-	for (size_t i = 0; i < mock->fault_count; i++) {
-		struct mock_fault *fault = &mock->faults[i];
-		int64_t since = fault->at_fire ? stop->at_ms : mock->fault_set_ms[i];
+	json_array_foreach(mock->faults, i, fault)
+	{
+		int64_t count = json_number_or(fault, "count", -1);
+		bool at_fire = json_true_or(fault, "at_fire", false);
+		int64_t since = at_fire ? stop->at_ms : json_number_or(fault, "set_ms", 0);
+		const char *method = json_text_or(fault, "method", "");
 
-		if (fault->count == 0 || (fault->at_fire && !stop->is_on) ||
-		    clock_left_ms(since + fault->after_ms) > 0 ||
-		    (fault->method[0] && !text_equal(fault->method, request->method)) ||
-		    !text_starts(request->path, fault->path))
+		if (count == 0 || (at_fire && !stop->is_on) ||
+		    clock_left_ms(since + json_number_or(fault, "after_ms", 0)) > 0 ||
+		    (*method && !text_equal(method, request->method)) ||
+		    !text_starts(request->path, json_text_or(fault, "path", "")))
 			continue;
-		fault->count -= fault->count > 0;
-		return *fault;
+		if (count > 0)
+			json_object_set_new(fault, "count", json_integer(count - 1));
+		return json_deep_copy(fault);
 	}
-	return (struct mock_fault){0};
+	return NULL;
 }
 
 /* Without the mutex, because it may block. True: the fault is the whole reply. */
-static bool reply_with_fault(const struct mock_fault *fault, const struct httpd_request *request,
+static bool reply_with_fault(json_t *fault, const struct httpd_request *request,
 			     struct httpd_reply *reply)
 {
-	if (fault->kind == MOCK_DELAY || fault->kind == MOCK_HANG)
-		cancel_sleep(request->cancel,
-			     fault->kind == MOCK_HANG ? CLOCK_NEVER / 2 : fault->number, NULL);
-	if (fault->kind == MOCK_HANG || fault->kind == MOCK_RESET)
+	bool hangs = json_object_get(fault, "hang");
+	int64_t delay_ms = hangs ? CLOCK_NEVER / 2 : json_number_or(fault, "delay_ms", 0);
+	int status = (int)json_number_or(fault, "status", 0);
+
+	if (delay_ms > 0)
+		cancel_sleep(request->cancel, delay_ms, NULL);
+	if (hangs || json_object_get(fault, "reset"))
 		reply->delivery = HTTPD_RESET;
-	else if (fault->kind == MOCK_HTML)
+	else if (json_object_get(fault, "html"))
 		mock_reply(reply, 200, "text/html", "%s",
 			   "<!DOCTYPE html><html><body>Sign in to the network</body></html>\n");
-	else if (fault->kind == MOCK_STATUS)
-		mock_reply(reply, (int)fault->number, "text/plain", "fault %d\n",
-			   (int)fault->number);
+	else if (status > 0)
+		mock_reply(reply, status, "text/plain", "fault %d\n", status);
 	else
 		return false;
 	return true;
@@ -311,84 +221,103 @@ static bool reply_with_fault(const struct mock_fault *fault, const struct httpd_
 
 /* --- control from outside, under /mock/, a path that no cloud has --- */
 
-/* {"method": M, "path": PREFIX, "count": N, and one of `faults` by its key} */
-static int parse_fault(json_t *object, struct mock_fault *fault, struct err *err)
+/* Replaces all; {} ends them. */
+static int control_fault(struct mock *mock, json_t *fault, struct err *err)
 {
-	*fault = (struct mock_fault){
-		.count = (int)json_number_or(object, "count", json_object_size(object) ? -1 : 0)};
-	text_set(fault->method, sizeof(fault->method), json_text_or(object, "method", ""));
-	text_set(fault->path, sizeof(fault->path), json_text_or(object, "path", ""));
-	for (size_t i = 0; i < FAULT_KINDS; i++) {
-		if (!json_object_get(object, faults[i].key))
-			continue;
-		fault->kind = faults[i].kind;
-		fault->number = json_number_or(object, faults[i].key, 0);
-		if (fault->kind == MOCK_AS && !take_cloud(json_text_or(object, "as", ""), fault))
-			return err_set(err, ERR_INVALID, "\"as\" is no cloud");
-		if (fault->kind == MOCK_STATUS && (fault->number < 200 || fault->number > 599))
-			return err_set(err, ERR_INVALID, "status is not between 200 and 599");
-	}
+	int64_t status = json_number_or(fault, "status", 200);
+	const char *as = json_text_or(fault, "as", "aws");
+	enum mock_cloud cloud;
+
+	if (!mock_cloud_by_name(as, &cloud))
+		return err_set(err, ERR_INVALID, "\"as\" is no cloud");
+	if (status < 200 || status > 599)
+		return err_set(err, ERR_INVALID, "status is not between 200 and 599");
+	pthread_mutex_lock(&mock->mutex);
+	json_array_clear(mock->faults);
+	pthread_mutex_unlock(&mock->mutex);
+	if (json_object_size(fault) > 0)
+		add_fault(mock, json_deep_copy(fault));
 	return 0;
 }
 
 static int control(struct mock *mock, const char *name, json_t *body, struct err *err)
 {
-	struct mock_fault fault;
+	static const char *const fires[] = {[MOCK_STOP] = " fire ",
+					    [MOCK_ADVICE] = " advice rebalance ",
+					    [MOCK_FOREIGN] = " foreign ",
+					    [MOCK_EVENTS] = " cancel expire set fault "};
+	bool azure = mock->options.cloud == MOCK_AZURE, cancels = text_equal(name, "cancel");
+	bool sets = text_equal(name, "set"), faults = text_equal(name, "fault");
+	auto_free char *word = text_format(" %s ", name);
+	int event = 0;
 
-	if (text_equal(name, "fire"))
-		return mock_fire(mock, MOCK_STOP, err);
-	if (text_equal(name, "advice") || text_equal(name, "rebalance"))
-		return mock_fire(mock, MOCK_ADVICE, err);
-	if (text_equal(name, "foreign"))
-		return mock_fire(mock, MOCK_FOREIGN, err);
-	if (text_equal(name, "cancel"))
-		return mock_cancel(mock, err);
-	if (text_equal(name, "expire")) {
-		mock_expire_tokens(mock);
-		return 0;
-	}
-	if (!json_is_object(body))
+	while (event <= MOCK_EVENTS && !strstr(fires[event], word))
+		event++;
+	if (event > MOCK_EVENTS)
+		return err_set(err, ERR_NOT_FOUND,
+			       "no such control: use state, fire, advice, rebalance, foreign, "
+			       "cancel, expire, fault or set");
+	if (!azure && (cancels || event == MOCK_FOREIGN))
+		return err_set(err, ERR_INVALID,
+			       "only Azure withdraws a notice, and reports events of other "
+			       "machines");
+	if ((sets || faults) && !json_is_object(body))
 		return err_set(err, ERR_INVALID, "the body is no JSON object");
-	if (text_equal(name, "set"))
+	if (faults)
+		return control_fault(mock, body, err);
+	if (sets)
 		return mock_set_value(mock, json_text_or(body, "path", NULL),
 				      json_text_or(body, "body", NULL), err);
-	if (parse_fault(body, &fault, err) < 0)
-		return -1;
-	mock_set_fault(mock, &fault);
+	pthread_mutex_lock(&mock->mutex);
+	if (event < MOCK_EVENTS)
+		set_fired(mock, (enum mock_event)event, clock_monotonic_ms());
+	else if (cancels)
+		mock->fired[MOCK_STOP] = mock->fired[MOCK_ADVICE] = (struct mock_fired){0};
+	else
+		random_hex(mock->secret);
+	if (cancels)
+		mock->fire_at_ms = CLOCK_NEVER;
+	note_change(mock);
+	pthread_mutex_unlock(&mock->mutex);
 	return 0;
+}
+
+int mock_control(struct mock *mock, const char *name, const char *body, struct err *err)
+{
+	auto_json json_t *object = json_parse(body ? body : "", body ? strlen(body) : 0, NULL);
+
+	return control(mock, name, object, err);
 }
 
 static void reply_to_control(struct mock *mock, const struct httpd_request *request,
 			     struct httpd_reply *reply)
 {
-	static const char names[] = " fire advice rebalance foreign cancel expire fault set ";
 	const char *name = request->path + strlen("/mock/");
 	auto_json json_t *body =
 		json_parse(request->body ? request->body : "", request->body_size, NULL);
-	auto_free char *word = text_format(" %s ", name);
 	bool is_state = text_equal(name, "state");
 	int64_t deadline_ms;
 	struct err err;
 
-	if (!is_state && !strstr(names, word))
-		mock_reply(reply, 404, "text/plain", "no such control: use state, or%s\n", names);
-	else if (!is_state && !text_equal(request->method, "POST"))
+	if (!is_state && !text_equal(request->method, "POST")) {
 		mock_reply(reply, 405, "text/plain", "use POST\n");
-	else if (!is_state && control(mock, name, body, &err) < 0)
-		mock_reply(reply, 409, "text/plain", "%s\n", err.text);
-	else {
-		deadline_ms = mock_deadline_ms(mock);
-		pthread_mutex_lock(&mock->mutex);
-		mock_reply(reply, 200, "application/json",
-			   "{\"cloud\": \"%s\", \"fired\": %s, \"seconds_left\": %.3f, "
-			   "\"requests\": %llu, \"throttled\": %llu}\n",
-			   mock_cloud_name(mock->options.cloud),
-			   deadline_ms == CLOCK_NEVER ? "false" : "true",
-			   deadline_ms == CLOCK_NEVER ? -1.0
-						      : (double)clock_left_ms(deadline_ms) / 1000,
-			   (unsigned long long)mock->requests, (unsigned long long)mock->throttled);
-		pthread_mutex_unlock(&mock->mutex);
+		return;
 	}
+	if (!is_state && control(mock, name, body, &err) < 0) {
+		mock_reply(reply, err.kind == ERR_NOT_FOUND ? 404 : 409, "text/plain", "%s\n",
+			   err.text);
+		return;
+	}
+	deadline_ms = mock_deadline_ms(mock);
+	pthread_mutex_lock(&mock->mutex);
+	mock_reply(reply, 200, "application/json",
+		   "{\"cloud\": \"%s\", \"fired\": %s, \"seconds_left\": %.3f, \"requests\": %llu, "
+		   "\"throttled\": %llu}\n",
+		   mock_clouds[mock->options.cloud].name,
+		   deadline_ms < CLOCK_NEVER ? "true" : "false",
+		   deadline_ms < CLOCK_NEVER ? (double)clock_left_ms(deadline_ms) / 1000 : -1.0,
+		   (unsigned long long)mock->requests, (unsigned long long)mock->throttled);
+	pthread_mutex_unlock(&mock->mutex);
 }
 
 /* --- the server --- */
@@ -411,7 +340,8 @@ static void handle_request(void *arg, const struct httpd_request *request,
 			   struct httpd_reply *reply)
 {
 	struct mock *mock = arg;
-	struct mock_fault fault;
+	enum mock_cloud cloud = mock->options.cloud;
+	auto_json json_t *fault = NULL;
 	bool over;
 
 	if (text_starts(request->path, "/mock/")) {
@@ -428,21 +358,18 @@ static void handle_request(void *arg, const struct httpd_request *request,
 		mock_reply(reply, 429, "application/json", "{ \"error\": \"Too many requests\" }");
 		return;
 	}
-	if (reply_with_fault(&fault, request, reply))
+	if (reply_with_fault(fault, request, reply))
 		return;
+	mock_cloud_by_name(json_text_or(fault, "as", ""), &cloud);
 	pthread_mutex_lock(&mock->mutex);
 	mock_fire_due(mock);
-	mock_reply_of_cloud(mock,
-			    fault.kind == MOCK_AS ? (enum mock_cloud)fault.number
-						  : mock->options.cloud,
-			    request, reply);
+	mock_reply_of_cloud(mock, cloud, request, reply);
 	pthread_mutex_unlock(&mock->mutex);
-	if (fault.kind == MOCK_TRUNCATE)
+	if (json_object_get(fault, "truncate"))
 		reply->body.size /= 2;
-	if (fault.kind == MOCK_SLOW) {
+	reply->pause_ms = json_number_or(fault, "slow_ms", 0);
+	if (reply->pause_ms > 0)
 		reply->delivery = HTTPD_SLOW;
-		reply->pause_ms = fault.number;
-	}
 }
 
 int mock_start(const struct mock_options *options, struct mock **result, struct err *err)
@@ -456,11 +383,14 @@ int mock_start(const struct mock_options *options, struct mock **result, struct 
 
 	mock->options = *options;
 	if (options->notice_ms == 0)
-		mock->options.notice_ms = clouds[options->cloud].notice_ms;
-	text_set(mock->vm_name, sizeof(mock->vm_name),
-		 options->vm_name ? options->vm_name : "reprieve-mock_0");
-	text_set(mock->action, sizeof(mock->action),
-		 options->action ? options->action : "terminate");
+		mock->options.notice_ms = mock_clouds[options->cloud].notice_ms;
+	if (!options->vm_name)
+		mock->options.vm_name = "reprieve-mock_0";
+	if (!options->action)
+		mock->options.action = "terminate";
+	mock->faults = json_array();
+	mock->values = json_object();
+	random_hex(mock->secret);
 	pthread_mutex_init(&mock->mutex, NULL);
 	condition_init(&mock->changed);
 	mock->changes = 1;
@@ -489,6 +419,8 @@ void mock_stop(struct mock *mock)
 	httpd_stop(mock->httpd);
 	pthread_cond_destroy(&mock->changed);
 	pthread_mutex_destroy(&mock->mutex);
+	json_decref(mock->faults);
+	json_decref(mock->values);
 	free(mock);
 }
 
@@ -499,6 +431,6 @@ const char *mock_url(const struct mock *mock)
 
 void mock_environment(const struct mock *mock, const char **name, const char **value)
 {
-	*name = clouds[mock->options.cloud].variable;
+	*name = mock_clouds[mock->options.cloud].variable;
 	*value = mock->options.cloud == MOCK_GCP ? mock->host : mock->url;
 }

@@ -24,22 +24,17 @@ enum mock_cloud {
 	MOCK_GCP,
 	MOCK_AZURE,
 	MOCK_ALIBABA,
-	MOCK_TENCENT
+	MOCK_TENCENT,
+	MOCK_CLOUDS
 };
+extern const struct mock_cloud_row {
+	const char *name;
+	const char *variable; /* holds the URL, but Google's host:port */
+	int64_t notice_ms;    /* from the notice to the end, as the cloud announces it */
+} mock_clouds[MOCK_CLOUDS];
 /* "aws", "gcp", "azure", "alibaba", "tencent"; false for others. */
 bool mock_cloud_by_name(const char *name, enum mock_cloud *cloud);
-const char *mock_cloud_name(enum mock_cloud cloud);
-/* From the notice to the end, as the cloud announces it. */
-int64_t mock_cloud_notice_ms(enum mock_cloud cloud);
-
-enum mock_event {
-	MOCK_STOP,    /* the preemption */
-	MOCK_ADVICE,  /* AWS: rebalance. GCP: migration. Azure: Freeze; nothing elsewhere */
-	MOCK_FOREIGN, /* Azure: a preemption of another VM in the same scale set */
-	MOCK_EVENTS
-};
-
-/* Zero-initialise. The strings are copied. */
+/* Zero-initialise. The strings are borrowed. */
 struct mock_options {
 	enum mock_cloud cloud;
 	uint16_t port;           /* 0: any that is free */
@@ -65,46 +60,23 @@ const char *mock_url(const struct mock *mock);
 /* The environment variable that makes programs use this server, and its value. Borrowed. */
 void mock_environment(const struct mock *mock, const char **name, const char **value);
 
-/* Fires an event. Firing it again changes nothing, not even its time. ERR_INVALID: the cloud has no
- * such event. */
-int mock_fire(struct mock *mock, enum mock_event event, struct err *err);
-/* Azure: removes all events of this VM. ERR_INVALID elsewhere: never withdrawn. */
-int mock_cancel(struct mock *mock, struct err *err);
-/* Forgets all tokens, so that the next request gets a 401. */
-void mock_expire_tokens(struct mock *mock);
-/* When the machine will be gone; monotonic. CLOCK_NEVER before MOCK_STOP fires. */
+/*
+ * What POST /mock/NAME does: "fire" the preemption; "advice" (AWS: rebalance, GCP: migration,
+ * Azure: Freeze; nothing elsewhere); "foreign", on Azure a preemption of another VM in the same
+ * scale set; "cancel", on Azure what was fired of this VM; "expire" all tokens, so that the next
+ * request gets a 401; "set" {"path": P, "body": B}; "fault", as in reprieve-drill(1). `body`: JSON;
+ * NULL: none. Firing again changes nothing, not even its time. ERR_INVALID: no such control, or
+ * this cloud has none.
+ */
+int mock_control(struct mock *mock, const char *name, const char *body, struct err *err);
+/* When the machine will be gone; monotonic. CLOCK_NEVER before the preemption fires. */
 int64_t mock_deadline_ms(struct mock *mock);
 /* Sets the value at `path`, as the cloud's programs ask for it (Azure: the whole list of events),
- * whatever was fired. NULL restores the real value. ERR_INVALID: no path, or no room for more. */
+ * whatever was fired. NULL restores the real value. ERR_INVALID: no path. */
 int mock_set_value(struct mock *mock, const char *path, const char *body, struct err *err);
-
-/* What to do with requests instead of answering them as the cloud would. */
-struct mock_fault {
-	char method[8]; /* "": any */
-	char path[96];  /* a prefix; "": any */
-	int count;      /* for this many requests; -1: always; 0: it is none */
-	enum mock_fault_kind {
-		MOCK_NO_FAULT,
-		MOCK_STATUS,   /* reply with status `number` and a short body */
-		MOCK_HANG,     /* no answer until the mock stops */
-		MOCK_RESET,    /* reset the connection */
-		MOCK_HTML,     /* 200 and a login page, as a captive portal has it */
-		MOCK_TRUNCATE, /* half of the true body */
-		MOCK_SLOW,     /* the real body, with `number` ms per byte */
-		MOCK_DELAY,    /* the reply comes `number` ms late */
-		MOCK_AS        /* the reply is that of the cloud `number` */
-	} kind;
-	int64_t number;
-	bool at_fire;     /* not before MOCK_STOP has fired */
-	int64_t after_ms; /* not before this time after it was set, or after MOCK_STOP */
-};
-
-/* Parses "503x3@fire", "hang", "hop-limit", "as:gcp@10s", "delay:5s": a name, a count (default:
- * always) and a time. ERR_INVALID lists the names. */
-int mock_fault_parse(const char *text, struct mock_fault *fault, struct err *err);
-/* Replaces all faults; count 0 clears them. */
-void mock_set_fault(struct mock *mock, const struct mock_fault *fault);
-/* Adds a fault; the first one that applies to a request is used. ERR_INVALID: more than 8. */
-int mock_add_fault(struct mock *mock, const struct mock_fault *fault, struct err *err);
+/* What to do with requests instead of answering them as the cloud would: "503x3@fire", "hang",
+ * "hop-limit", "as:gcp@10s", "delay:5s": a name, a count (default: always) and a time. Of several
+ * the first that applies is used. ERR_INVALID lists the names. */
+int mock_add_fault(struct mock *mock, const char *text, struct err *err);
 
 #endif

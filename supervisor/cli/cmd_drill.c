@@ -292,19 +292,27 @@ static enum option_result read_command_line(int argc, char **argv, struct drill_
 	if (result != OPTION_PARSED)
 		return result;
 	if (options->scenario.notice_ms == 0)
-		options->scenario.notice_ms = mock_cloud_notice_ms(options->scenario.cloud);
+		options->scenario.notice_ms = mock_clouds[options->scenario.cloud].notice_ms;
 	if (run[0] && !text_equal(run[0], "run"))
 		options->bare = make_run(run);
 	return read_run(options, options->bare ? options->bare : run, err);
 }
 
-static void print_plan(const struct scenario_options *options, const struct console *console,
-		       bool passes_over_store)
+/* On a terminal, unless NO_COLOR is set (https://no-color.org) or TERM is dumb. */
+static bool wants_colour(void)
 {
-	if (console->silent)
+	const char *no_colour = getenv("NO_COLOR");
+
+	return isatty(STDOUT_FILENO) && !(no_colour && *no_colour) &&
+	       !text_equal(getenv("TERM"), "dumb");
+}
+
+static void print_plan(const struct scenario_options *options, bool passes_over_store)
+{
+	if (options->silent)
 		return;
 	printf("Drill: %u preemption%s as on %s, announced %g s ahead%s.\n\n", options->rounds,
-	       options->rounds == 1 ? "" : "s", mock_cloud_name(options->cloud),
+	       options->rounds == 1 ? "" : "s", mock_clouds[options->cloud].name,
 	       (double)options->notice_ms / 1000,
 	       options->gang > 0 ? ", at one machine of several" : "");
 	if (passes_over_store && !options->store)
@@ -337,7 +345,7 @@ static int write_junit(const char *path, char *text, struct err *err)
 	return err_set(err, ERR_INVALID, "--junit %s cannot be written: %s", path, cause.text);
 }
 
-static int run_scenario(const struct drill_options *options, bool colour)
+static int run_scenario(const struct drill_options *options)
 {
 	auto_(scenario_release) struct scenario scenario;
 	struct err err = {0}, unwritten = {0};
@@ -346,7 +354,7 @@ static int run_scenario(const struct drill_options *options, bool colour)
 	enum drill_result result =
 		played ? report_result(&scenario, reason, sizeof(reason)) : DRILL_UNPROVEN;
 	const int codes[] = {0, 1, 2, scenario.facts.command_exit};
-	int exit_code = played ? codes[result] : report_failure(&err, scenario.signal);
+	int exit_code = played ? codes[result] : report_failure(&err, scenario.sandbox.signal);
 	/* The machines stay for a look, unless the drill passed or the command cannot be run. */
 	bool kept = options->scenario.directory || options->keep ||
 		    (played && result != DRILL_PASS && result != DRILL_NOT_RUN);
@@ -354,7 +362,7 @@ static int run_scenario(const struct drill_options *options, bool colour)
 	if (played && options->json)
 		report_json(&scenario, kept);
 	else if (played)
-		report_print(&scenario, colour, kept);
+		report_print(&scenario, kept);
 	if (!kept && scenario.sandbox.scratch)
 		file_remove_tree(scenario.sandbox.scratch, NULL);
 	if (write_junit(options->junit, report_junit(played ? &scenario : NULL, err.text),
@@ -368,7 +376,6 @@ static int run_scenario(const struct drill_options *options, bool colour)
 int cmd_drill(int argc, char **argv)
 {
 	struct signals_inherited inherited;
-	struct console console = {.colour = console_wants_colour()};
 	auto_(drill_options_release) struct drill_options options = {
 		.scenario =
 			{
@@ -377,7 +384,7 @@ int cmd_drill(int argc, char **argv)
 				.notice_after_ms = NOTICE_AFTER_UNSAID,
 				.lost_most = UINT_MAX,
 				.inherited = &inherited,
-				.console = &console,
+				.colour = wants_colour(),
 			},
 	};
 	enum option_result result;
@@ -399,8 +406,8 @@ int cmd_drill(int argc, char **argv)
 			report_junit(NULL, "the drill was cut off before its verdict"), &err) < 0 ||
 	    child_prepare(&err) < 0)
 		return report_failure(&err, 0);
-	console.silent = options.json;
-	console.began_ms = clock_monotonic_ms();
-	print_plan(&options.scenario, &console, passes_over_store);
-	return run_scenario(&options, console.colour);
+	options.scenario.silent = options.json;
+	options.scenario.began_ms = clock_monotonic_ms();
+	print_plan(&options.scenario, passes_over_store);
+	return run_scenario(&options);
 }

@@ -139,13 +139,9 @@ static int read_command_line(int argc, char **argv, struct mock_line *line)
 
 static int apply_settings(struct mock *mock, const struct mock_line *line, struct err *err)
 {
-	for (const char *const *text = line->faults; *text; text++) {
-		struct mock_fault fault;
-
-		if (mock_fault_parse(*text, &fault, err) < 0 ||
-		    mock_add_fault(mock, &fault, err) < 0)
+	for (const char *const *text = line->faults; *text; text++)
+		if (mock_add_fault(mock, *text, err) < 0)
 			return err_wrap(err, "--fault");
-	}
 	for (const char *const *text = line->values; *text; text++) {
 		const char *body = strchr(*text, '=');
 		auto_free char *path = text_copy_n(*text, strcspn(*text, "="));
@@ -180,7 +176,7 @@ static void serve_until_signal(struct mock *mock, const sigset_t *signals)
 		int signal = sigtimedwait(signals, NULL, &glance);
 
 		if (signal == SIGUSR1)
-			mock_fire(mock, MOCK_STOP, NULL);
+			mock_control(mock, "fire", NULL, NULL);
 		else if (signal > 0)
 			return;
 		if (!said && mock_deadline_ms(mock) != CLOCK_NEVER) {

@@ -12,24 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum run_event {
-	RUN_UNREADABLE, /* not JSON, or without "event" or "monotonic_ms" */
-	RUN_OTHER,      /* an event that the drill does not need */
-	RUN_SNAPSHOT_SKIPPED,
-	RUN_RESTORED,
-	RUN_LAUNCHED,
-	RUN_NOTICED,
-	RUN_ASKED,
-	RUN_SAVING,
-	RUN_SAVES_ELSEWHERE,
-	RUN_CHECKPOINT_COMPLETE,
-	RUN_DURABLE,
-	RUN_SNAPSHOT_FAILED,
-	RUN_STOPPING,
-	RUN_CHILD_EXITED,
-	RUN_ENDED,
-};
-
 /* A checkpoint that is complete on the machine's disk. */
 struct run_checkpoint {
 	int64_t at_ms;
@@ -48,8 +30,9 @@ struct run_commit {
 };
 
 struct run_events {
-	int64_t at_ms;         /* of the last line */
-	char passed_over[200]; /* why the last skipped snapshot was skipped */
+	int64_t at_ms;  /* of the last line */
+	char said[400]; /* what people are told of the last line; "": nothing */
+	bool warns;     /* by that */
 
 	struct snapshot_id restored; /* none: started from scratch */
 	int64_t restored_step;
@@ -64,15 +47,15 @@ struct run_events {
 	struct run_checkpoint first_after_notice; /* at_ms -1: there is none */
 	int64_t first_step;                       /* of the first one; -1: unknown */
 	int64_t stopping_ms;                      /* the job is told to stop */
-	int64_t saving_ms;    /* the first write since the last complete checkpoint */
-	int64_t elsewhere_ms; /* it was first seen to save outside its checkpoint directory */
-	char elsewhere[240];  /* the last such file that was named; "": none */
+	int64_t saving_ms;   /* the first write since the last complete checkpoint */
+	char elsewhere[240]; /* the last file that it saved outside its checkpoint directory; "":
+				none */
 
 	struct run_commit commit; /* the newest */
 	struct run_commit due;    /* the first with `first_after_notice`, or what is newer */
 	char failed[200];         /* why the last snapshot failed; "": none did */
 
-	unsigned complete_after_notice, durable_after_notice;
+	unsigned durable_after_notice;
 	int64_t child_exited_ms;
 	int child_code; /* of its exit; -1: it has not exited, or by a signal */
 	bool finished;  /* with 0, and neither asked nor told to stop */
@@ -84,7 +67,7 @@ void event_log_reader_init(struct run_events *events);
 /* The newest commit is that one from now on. */
 void run_events_set_commit(struct run_events *events, const struct run_commit *commit);
 
-/* Adds one line, with or without its newline; returns what it was. */
-enum run_event event_log_reader_add(struct run_events *events, const char *line, size_t length);
+/* Adds one line, with or without its newline. False: it is no event. */
+bool event_log_reader_add(struct run_events *events, const char *line, size_t length);
 
 #endif

@@ -15,35 +15,37 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* A file of lines that grows. */
+struct tail {
+	char *path;
+	off_t read; /* so far */
+	struct bytes lines;
+	size_t taken; /* so many bytes of `lines` are the line that was returned last */
+};
+
 struct instance {
-	char label[24];  /* for people: "machine 1" */
-	char *directory; /* it runs there */
-	char *log;       /* <name>.log: output of the run and of the job */
-	char *event_log; /* <name>.events */
-	pid_t pid;       /* of `reprieve run` */
+	char label[24];        /* for people: "machine 1" */
+	char *directory;       /* it runs there */
+	struct tail log;       /* <name>.log: output of the run and of the job */
+	struct tail event_log; /* <name>.events */
+	struct mock *mock;     /* its metadata server; NULL: it has none */
+	pid_t pid;             /* of `reprieve run` */
 	bool running;
 	int exit_code; /* of `reprieve run`; 128 + signal */
 
 	struct run_events events;
-	struct bytes line;    /* the start of a line that is not complete yet */
-	off_t event_log_read; /* the event log was read up to here */
-
 	struct job_steps steps; /* in the job's output */
 	char warning[300];      /* the last of reprieve's, without the job's; "": none */
 	char said[300];         /* the last line of the job; "": none */
-	struct bytes log_line;  /* as `line`, of the log */
-	off_t log_read;
 };
 
-/* `name`: path of its logs, without their ends; `label` is copied. Takes over both paths. Creates
- * no file. */
-void instance_init(struct instance *instance, const char *label, char *name, char *directory);
+/* `name`: path of its logs, without their ends. Copies both paths. Creates no file. */
+void instance_init(struct instance *instance, const char *name, const char *directory);
 /* Call instance_kill_all() before. The files stay. */
 void instance_release(struct instance *instance);
 
-/* `argv` and `variables` ("NAME=value", which replace those of the environment) end with NULL. The
- * directory must exist. Does not block. */
-int instance_start(struct instance *instance, char *const *argv, const char *const *variables,
+/* Both end with NULL. The directory must exist. Does not block. */
+int instance_start(struct instance *instance, char *const *argv, char *const *environment,
 		   const struct signals_inherited *inherited, struct err *err);
 
 /* Notes whether the run has ended. Does not block. */
@@ -51,7 +53,7 @@ void instance_poll(struct instance *instance);
 
 /* Reads the next event of the log; false: there is none yet. What it names in the machine's
  * directory is named as seen from there, as the user knows it. Does not block. */
-bool instance_next_event(struct instance *instance, enum run_event *event);
+bool instance_next_event(struct instance *instance);
 
 /* Reads the log's new lines; `show`: copies them to stderr. Call it often: a line counts as of
  * then. */

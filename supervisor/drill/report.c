@@ -1,4 +1,4 @@
-#include "report.h"
+#include "drill.h"
 
 #include "base/json.h"
 #include "base/terminal_line.h"
@@ -8,14 +8,8 @@
 #include <string.h>
 
 #define CELL 64
+#define REASON 960
 #define PLAIN "\033[0m"
-
-/* --- what was lost --- */
-
-struct losses {
-	int64_t ms, steps, least;
-	const char *word;
-};
 
 static int64_t add_known(int64_t sum, int64_t more)
 {
@@ -30,56 +24,17 @@ static struct losses add_losses(const struct scenario *scenario)
 
 	for (unsigned i = 0; i < scenario->facts.rounds_done; i++) {
 		const struct round *round = &scenario->rounds[i];
-		const struct round_verdict *most = &round->verdicts[0];
+		struct losses most = round->verdicts[0].lost;
 
-		for (uint32_t m = 0; m < round->members; m++)
-			if (round->verdicts[m].lost_steps > most->lost_steps)
-				most = &round->verdicts[m];
-		sum.ms = add_known(sum.ms, most->lost_ms);
-		sum.steps = add_known(sum.steps, most->lost_steps);
-		sum.least = add_known(sum.least, most->lost_steps_least);
-		if (round->each[0].steps.word)
-			sum.word = round->each[0].steps.word;
+		for (uint32_t m = 1; m < round->members; m++)
+			if (round->verdicts[m].lost.steps.most > most.steps.most)
+				most = round->verdicts[m].lost;
+		sum.ms = add_known(sum.ms, most.ms);
+		sum.steps.most = add_known(sum.steps.most, most.steps.most);
+		sum.steps.least = add_known(sum.steps.least, most.steps.least);
+		sum.word = most.word ? most.word : sum.word;
 	}
 	return sum;
-}
-
-/* "up to 12 steps, 1.2 s" */
-static const char *format_losses(const struct losses *losses, char text[CELL])
-{
-	char length[32], steps[48] = "steps of a number that is not known";
-
-	if (losses->steps != VERDICT_UNKNOWN)
-		snprintf(steps, sizeof(steps), "%s%" PRId64 " %s%s",
-			 losses->least < losses->steps ? "up to " : "", losses->steps, losses->word,
-			 losses->steps == 1 ? "" : "s");
-	snprintf(text, CELL, "%s%s%s", steps, losses->ms == VERDICT_UNKNOWN ? "" : ", ",
-		 losses->ms == VERDICT_UNKNOWN ? ""
-					       : text_duration(losses->ms, length, sizeof(length)));
-	return text;
-}
-
-/* --- the whole --- */
-
-enum drill_result report_result(const struct scenario *scenario, char *reason, size_t capacity)
-{
-	const struct drill_facts *facts = &scenario->facts;
-	enum drill_result result = verdict_drill(facts, reason, capacity);
-	struct losses losses = add_losses(scenario);
-	char lost[CELL];
-
-	/* The reason of the only round says more than that one of one failed. */
-	if ((result == DRILL_FAIL || result == DRILL_UNPROVEN) && facts->rounds_wanted == 1 &&
-	    facts->rounds_done == 1 && scenario->rounds[0].result == result)
-		text_set(reason, capacity, scenario->rounds[0].reason);
-	if (result == DRILL_PASS)
-		snprintf(reason, capacity, "lost %s; %s%s", format_losses(&losses, lost),
-			 facts->comparison == COMPARISON_EQUAL ? scenario->options->compare
-							       : "the result was not compared",
-			 facts->comparison == COMPARISON_EQUAL
-				 ? " equals that of an undisturbed run"
-				 : " (--compare FILE)");
-	return result;
 }
 
 static const char *format_seconds(int64_t milliseconds, char cell[CELL])
@@ -89,52 +44,87 @@ static const char *format_seconds(int64_t milliseconds, char cell[CELL])
 	return cell;
 }
 
-static const char *format_restored(const struct round_facts *facts, char cell[CELL])
+/* "up to 12 steps, 1.2 s" */
+static const char *format_losses(struct losses losses, char cell[CELL])
 {
-	char id[SNAPSHOT_ID_TEXT];
+	int64_t most = losses.steps.most;
+	char length[32] = "", steps[48] = "steps of a number that is not known";
 
-	if (facts->next_step >= 0 && !snapshot_id_is_none(facts->next_restored))
-		snprintf(cell, CELL, "step %" PRId64, facts->next_step);
-	else
-		text_set(cell, CELL,
-			 !facts->next_launched ? "-"
-			 : snapshot_id_is_none(facts->next_restored)
-				 ? "nothing"
-				 : snapshot_id_format(facts->next_restored, id));
+	if (most != VERDICT_UNKNOWN)
+		snprintf(steps, sizeof(steps), "%s%" PRId64 " %s%s",
+			 losses.steps.least < most ? "up to " : "", most, losses.word,
+			 most == 1 ? "" : "s");
+	if (losses.ms != VERDICT_UNKNOWN)
+		text_duration(losses.ms, length, sizeof(length));
+	snprintf(cell, CELL, "%s%s%s", steps, *length ? ", " : "", length);
 	return cell;
 }
 
-static const char *colour_of(enum drill_result result, bool colour)
+/* --- the whole --- */
+
+enum drill_result report_result(const struct scenario *scenario, char *reason, size_t capacity)
+{
+	const struct drill_facts *facts = &scenario->facts;
+	enum drill_result result = verdict_drill(facts, reason, capacity);
+	bool equal = facts->comparison == COMPARISON_EQUAL;
+	char lost[CELL];
+
+	/* The reason of the only round says more than that one of one failed. */
+	if ((result == DRILL_FAIL || result == DRILL_UNPROVEN) && facts->rounds_wanted == 1 &&
+	    facts->rounds_done == 1 && scenario->rounds[0].result == result)
+		text_set(reason, capacity, scenario->rounds[0].reason);
+	if (result == DRILL_PASS)
+		snprintf(reason, capacity, "lost %s; %s%s",
+			 format_losses(add_losses(scenario), lost),
+			 equal ? scenario->options->compare : "the result was not compared",
+			 equal ? " equals that of an undisturbed run" : " (--compare FILE)");
+	return result;
+}
+
+static const char *format_id(struct snapshot_id id, const char *none, char text[SNAPSHOT_ID_TEXT])
+{
+	return snapshot_id_is_none(id) ? none : snapshot_id_format(id, text);
+}
+
+static const char *format_restored(const struct round_facts *facts, char cell[CELL])
+{
+	bool known = facts->next_step >= 0 && !snapshot_id_is_none(facts->next_restored);
+
+	snprintf(cell, CELL, "step %" PRId64, facts->next_step);
+	return known                   ? cell
+	       : !facts->next_launched ? "-"
+				       : format_id(facts->next_restored, "nothing", cell);
+}
+
+static const char *colour_of(enum drill_result result, const struct scenario *scenario)
 {
 	static const char *const colours[] = {"\033[1;32m", "\033[1;31m", "\033[1;33m",
 					      "\033[1;31m"};
 
-	return colour ? colours[result] : "";
+	return scenario->options->colour ? colours[result] : "";
 }
 
-static void print_machine(const struct scenario *scenario, unsigned index, uint32_t member,
-			  bool colour)
+static void print_machine(const struct scenario *scenario, unsigned index, uint32_t member)
 {
 	const struct round *round = &scenario->rounds[index];
 	const struct round_verdict *verdict = &round->verdicts[member];
-	const struct losses losses = {verdict->lost_ms, verdict->lost_steps,
-				      verdict->lost_steps_least, round->each[member].steps.word};
-	char noticed[CELL], saved[CELL], durable[CELL], margin[CELL], lost[CELL], restored[CELL];
-	char number[CELL];
+	char cells[4][CELL], lost[CELL], restored[CELL], number[CELL];
+	bool gang = round->members > 1;
 
-	snprintf(number, CELL, round->members > 1 ? "%u/%u" : "%u", index + 1, member);
+	snprintf(number, CELL, gang ? "%u/%u" : "%u", index + 1, member);
 	printf("%5s  %7s  %7s  %7s  %8s  %-24s  %-9s %s%s%s%s\n", number,
-	       format_seconds(verdict->noticed_ms, noticed),
-	       format_seconds(verdict->saved_ms, saved),
-	       format_seconds(verdict->durable_ms, durable),
-	       format_seconds(verdict->margin_ms, margin),
-	       losses.steps == VERDICT_UNKNOWN ? format_seconds(verdict->lost_ms, lost)
-					       : format_losses(&losses, lost),
-	       format_restored(&round->each[member], restored), colour_of(verdict->result, colour),
-	       drill_result_name(verdict->result), colour ? PLAIN : "",
-	       round->members > 1 && member == round->lost ? ", its machine was taken away" : "");
+	       format_seconds(verdict->noticed_ms, cells[0]),
+	       format_seconds(verdict->saved_ms, cells[1]),
+	       format_seconds(verdict->durable_ms, cells[2]),
+	       format_seconds(verdict->margin_ms, cells[3]),
+	       verdict->lost.steps.most == VERDICT_UNKNOWN ? format_seconds(verdict->lost.ms, lost)
+							   : format_losses(verdict->lost, lost),
+	       format_restored(&round->each[member], restored),
+	       colour_of(verdict->result, scenario), drill_result_name(verdict->result),
+	       scenario->options->colour ? PLAIN : "",
+	       gang && member == round->lost ? ", its machine was taken away" : "");
 	/* The last line says it of the only round. */
-	if (verdict->reason[0] && (scenario->facts.rounds_wanted > 1 || round->members > 1))
+	if (verdict->reason[0] && (scenario->facts.rounds_wanted > 1 || gang))
 		terminal_line_print("       %s", verdict->reason);
 	if (verdict->proof[0])
 		terminal_line_print("       seen: %s", verdict->proof);
@@ -142,47 +132,29 @@ static void print_machine(const struct scenario *scenario, unsigned index, uint3
 		terminal_line_print("       note: %s", verdict->remark);
 }
 
-static const struct {
-	const char *name, *said;
-	enum drill_result result;
-} comparisons[] = {
-	[COMPARISON_NOT_ASKED] = {NULL,
-				  "not compared: --compare FILE also proves the order of the data "
-				  "and the random state",
-				  DRILL_PASS},
-	[COMPARISON_EQUAL] = {"equal", "equals that of the undisturbed run, byte for byte",
-			      DRILL_PASS},
-	[COMPARISON_DIFFERENT] = {"different", "DIFFERS from that of the undisturbed run",
-				  DRILL_FAIL},
-	[COMPARISON_MISSING_UNDISTURBED] = {"missing_undisturbed",
-					    "was not written by the undisturbed run",
-					    DRILL_UNPROVEN},
-	[COMPARISON_MISSING] = {"missing", "was not written by the preempted run", DRILL_FAIL},
-	[COMPARISON_NOT_MADE] = {"not_made", "was not compared", DRILL_UNPROVEN},
-};
-
-static void print_comparison(const struct scenario *scenario)
+static void print_rounds(const struct scenario *scenario)
 {
-	const char *path = scenario->options->compare;
-	auto_free char *member = text_format(" of member %" PRIu32, scenario->compared);
-
-	if (path || scenario->facts.rounds_passed > 0)
-		terminal_line_print("  result      %s%s%s%s", path ? path : "",
-				    path && scenario->members > 1 ? member : "", path ? " " : "",
-				    comparisons[scenario->facts.comparison].said);
+	if (scenario->facts.rounds_done == 0)
+		return;
+	printf("round  noticed    saved  durable    margin  %-24s  restored\n", "work lost");
+	for (unsigned i = 0; i < scenario->facts.rounds_done; i++)
+		for (uint32_t m = 0; m < scenario->members; m++)
+			print_machine(scenario, i, m);
+	printf("\nnoticed, saved, durable: seconds from the notice until reprieve had seen it,\n"
+	       "until the checkpoint was complete on the machine's disk, and until it was in\n"
+	       "the store. margin: from then to the machine's end.\n\n");
 }
 
 static void print_last_lines(const struct scenario *scenario)
 {
-	if (!scenario->last_lines)
-		return;
-	printf("The end of %s's log:\n", scenario->failed);
-	for (const char *line = scenario->last_lines; *line;) {
-		size_t length = strcspn(line, "\n");
+	auto_free char *lines = scenario->failed ? instance_last_lines(scenario->failed, 10) : NULL;
+	char *rest = NULL;
 
-		printf("  | %.*s\n", (int)length, line);
-		line += length + (line[length] == '\n');
-	}
+	if (!lines)
+		return;
+	printf("The end of %s's log:\n", scenario->failed->label);
+	for (char *line = strtok_r(lines, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		printf("  | %s\n", line);
 	printf("\n");
 }
 
@@ -190,13 +162,19 @@ static void print_sums(const struct scenario *scenario, bool kept, enum drill_re
 {
 	const struct drill_facts *facts = &scenario->facts;
 	const struct sandbox *sandbox = &scenario->sandbox;
+	const char *path = scenario->options->compare;
+	bool gang = scenario->members > 1;
 	auto_free char *members = text_format(" of one of %" PRIu32 " members", scenario->members);
+	auto_free char *member = text_format(" of member %" PRIu32, scenario->compared);
 
 	terminal_line_print("  survived    %u of %u preemptions%s", facts->rounds_passed,
-			    facts->rounds_wanted, scenario->members > 1 ? members : "");
+			    facts->rounds_wanted, gang ? members : "");
 	if (facts->last_ran)
 		terminal_line_print("  last run    ended with %d", facts->last_exit);
-	print_comparison(scenario);
+	if (path || facts->rounds_passed > 0)
+		terminal_line_print("  result      %s%s%s%s", path ? path : "",
+				    path && gang ? member : "", path ? " " : "",
+				    comparison_rows[facts->comparison].said);
 	if (scenario->options->store)
 		terminal_line_print("  snapshots   stay in %s, as job %s", sandbox->store,
 				    sandbox->job);
@@ -207,28 +185,18 @@ static void print_sums(const struct scenario *scenario, bool kept, enum drill_re
 				    result == DRILL_PASS ? "" : ", since the drill has not passed");
 }
 
-void report_print(const struct scenario *scenario, bool colour, bool kept)
+void report_print(const struct scenario *scenario, bool kept)
 {
-	const struct drill_facts *facts = &scenario->facts;
-	char reason[960];
+	char reason[REASON];
 	enum drill_result result = report_result(scenario, reason, sizeof(reason));
 
 	printf("\n");
-	if (facts->rounds_done > 0)
-		printf("round  %7s  %7s  %7s  %8s  %-24s  %s\n", "noticed", "saved", "durable",
-		       "margin", "work lost", "restored");
-	for (unsigned i = 0; i < facts->rounds_done; i++)
-		for (uint32_t m = 0; m < scenario->members; m++)
-			print_machine(scenario, i, m, colour);
-	if (facts->rounds_done > 0)
-		printf("\nnoticed, saved, durable: seconds from the notice until reprieve had seen "
-		       "it,\nuntil the checkpoint was complete on the machine's disk, and until it "
-		       "was in\nthe store. margin: from then to the machine's end.\n\n");
+	print_rounds(scenario);
 	print_last_lines(scenario);
 	print_sums(scenario, kept, result);
-	printf("\n%s", colour_of(result, colour));
+	printf("\n%s", colour_of(result, scenario));
 	terminal_line_print("%s: %s", drill_result_name(result), reason);
-	fputs(colour ? PLAIN : "", stdout);
+	fputs(scenario->options->colour ? PLAIN : "", stdout);
 	fflush(stdout);
 }
 
@@ -240,11 +208,6 @@ static json_t *seconds_json(int64_t milliseconds)
 					       : json_real((double)milliseconds / 1000);
 }
 
-static json_t *number_json(int64_t number)
-{
-	return number < 0 ? json_null() : json_integer(number);
-}
-
 static json_t *text_json(const char *text)
 {
 	return text && *text ? json_string(text) : json_null();
@@ -254,15 +217,16 @@ static json_t *id_json(struct snapshot_id id)
 {
 	char text[SNAPSHOT_ID_TEXT];
 
-	return text_json(snapshot_id_is_none(id) ? "" : snapshot_id_format(id, text));
+	return text_json(format_id(id, "", text));
 }
 
+// clang-format off
 static json_t *machine_json(const struct round *round, uint32_t member)
 {
 	const struct round_facts *facts = &round->each[member];
 	const struct round_verdict *verdict = &round->verdicts[member];
-	const struct run_events *events = &facts->events;
-	json_t *json = json_object();
+	const struct run_commit *commit = &facts->events.commit;
+	int64_t last = facts->steps.counted ? (int64_t)facts->steps.last : -1;
 	const struct {
 		const char *name;
 		json_t *value;
@@ -277,57 +241,47 @@ static json_t *machine_json(const struct round *round, uint32_t member)
 		{"saved_seconds", seconds_json(verdict->saved_ms)},
 		{"durable_seconds", seconds_json(verdict->durable_ms)},
 		{"margin_seconds", seconds_json(verdict->margin_ms)},
-		{"lost_seconds", seconds_json(verdict->lost_ms)},
-		{"lost_steps", number_json(verdict->lost_steps)},
-		{"lost_steps_least", number_json(verdict->lost_steps_least)},
-		{"snapshot", id_json(events->commit.id)},
-		{"snapshot_step", number_json(events->commit.step)},
-		{"snapshot_bytes", json_integer((json_int_t)events->commit.bytes)},
-		{"last_step",
-		 facts->steps.counted ? number_json((int64_t)facts->steps.last) : json_null()},
+		{"lost_seconds", seconds_json(verdict->lost.ms)},
+		{"lost_steps", json_integer_or_null(verdict->lost.steps.most)},
+		{"lost_steps_least", json_integer_or_null(verdict->lost.steps.least)},
+		{"snapshot", id_json(commit->id)},
+		{"snapshot_step", json_integer_or_null(commit->step)},
+		{"snapshot_bytes", json_integer((json_int_t)commit->bytes)},
+		{"last_step", json_integer_or_null(last)},
 		{"killed_at_deadline", json_boolean(facts->killed)},
 		{"exit_code", facts->killed ? json_null() : json_integer(facts->exit_code)},
 		{"resumed_from", id_json(facts->next_restored)},
-		{"outcome", text_json(events->outcome)},
+		{"outcome", text_json(facts->events.outcome)},
+		{"member", json_integer(member)},
 	};
+	json_t *json = json_object();
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 		json_object_set_new(json, fields[i].name, fields[i].value);
 	return json;
 }
 
+/* Of one machine, what is said of it; of a gang, what is said of each member. */
 static json_t *round_json(const struct round *round, unsigned number)
 {
-	json_t *json = machine_json(round, 0), *members = json_array();
+	json_t *json = round->members == 1 ? machine_json(round, 0) : json_pack("{s:i, s:b, s:s, s:o, s:[]}",
+		"lost_member", (int)round->lost, "passed", round->result == DRILL_PASS,
+		"result", drill_result_name(round->result), "reason", text_json(round->reason), "members");
 
 	json_object_set_new(json, "round", json_integer(number));
-	if (round->members == 1) {
-		json_decref(members);
-		return json;
-	}
-	json_decref(json);
-	for (uint32_t i = 0; i < round->members; i++) {
-		json = machine_json(round, i);
-		json_object_set_new(json, "member", json_integer(i));
-		json_array_append_new(members, json);
-	}
-	return json_pack("{s:i, s:i, s:b, s:s, s:o, s:o}", "round", (int)number, "lost_member",
-			 (int)round->lost, "passed", round->result == DRILL_PASS, "result",
-			 drill_result_name(round->result), "reason", text_json(round->reason),
-			 "members", members);
+	for (uint32_t i = 0; round->members > 1 && i < round->members; i++)
+		json_array_append_new(json_object_get(json, "members"), machine_json(round, i));
+	return json;
 }
 
 static json_t *comparison_json(const struct scenario *scenario)
 {
 	enum comparison result = scenario->facts.comparison;
 
-	if (result == COMPARISON_NOT_ASKED)
-		return json_null();
-	return json_pack("{s:s, s:s, s:I, s:I, s:i}", "path", scenario->options->compare, "result",
-			 comparisons[result].name, "undisturbed_bytes",
-			 (json_int_t)scenario->compared_bytes[0], "bytes",
-			 (json_int_t)scenario->compared_bytes[1], "member",
-			 (int)scenario->compared);
+	return result == COMPARISON_NOT_ASKED ? json_null() : json_pack("{s:s, s:s, s:I, s:I, s:i}",
+		"path", scenario->options->compare, "result", comparison_rows[result].name,
+		"undisturbed_bytes", (json_int_t)scenario->compared_bytes[0],
+		"bytes", (json_int_t)scenario->compared_bytes[1], "member", (int)scenario->compared);
 }
 
 void report_json(const struct scenario *scenario, bool kept)
@@ -335,31 +289,26 @@ void report_json(const struct scenario *scenario, bool kept)
 	const struct scenario_options *options = scenario->options;
 	const struct drill_facts *facts = &scenario->facts;
 	struct losses losses = add_losses(scenario);
-	json_t *rounds = json_array(), *exits = json_array(), *whole;
-	char reason[960];
+	json_t *rounds = json_array(), *exits = json_array();
+	char reason[REASON];
 	enum drill_result result = report_result(scenario, reason, sizeof(reason));
 
 	for (unsigned i = 0; i < facts->rounds_done; i++)
 		json_array_append_new(rounds, round_json(&scenario->rounds[i], i + 1));
 	for (uint32_t i = 0; facts->last_ran && i < scenario->members; i++)
-		json_array_append_new(exits, json_integer(scenario->last_exits[i]));
-	whole = json_pack("{s:b, s:s, s:s, s:s, s:i, s:i, s:i, s:o, s:o, s:o}", "passed",
-			  result == DRILL_PASS, "result", drill_result_name(result), "reason",
-			  reason, "cloud", mock_cloud_name(options->cloud), "gang",
-			  (int)options->gang, "rounds_wanted", (int)facts->rounds_wanted,
-			  "rounds_passed", (int)facts->rounds_passed, "rounds", rounds,
-			  "last_exits", exits, "last_exit",
-			  facts->last_ran ? json_integer(facts->last_exit) : json_null());
-	json_object_update_new(whole,
-			       json_pack("{s:s*, s:s*, s:o, s:o, s:o, s:o, s:o}", "store",
-					 scenario->sandbox.store, "job", scenario->sandbox.job,
-					 "notice_seconds", seconds_json(options->notice_ms),
-					 "lost_seconds", seconds_json(losses.ms), "lost_steps",
-					 number_json(losses.steps), "comparison",
-					 comparison_json(scenario), "directory",
-					 text_json(kept ? scenario->sandbox.scratch : NULL)));
-	json_print(whole, true);
+		json_array_append_new(exits, json_integer(scenario_instance(scenario, scenario->start, i)->exit_code));
+	json_print(json_pack("{s:b, s:s, s:s, s:s, s:i, s:i, s:i, s:o, s:o, s:o, s:s*, s:s*, s:o, s:o, s:o, s:o, s:o}",
+		"passed", result == DRILL_PASS, "result", drill_result_name(result), "reason", reason,
+		"cloud", mock_clouds[options->cloud].name, "gang", (int)options->gang,
+		"rounds_wanted", (int)facts->rounds_wanted, "rounds_passed", (int)facts->rounds_passed,
+		"rounds", rounds, "last_exits", exits,
+		"last_exit", facts->last_ran ? json_integer(facts->last_exit) : json_null(),
+		"store", scenario->sandbox.store, "job", scenario->sandbox.job,
+		"notice_seconds", seconds_json(options->notice_ms),
+		"lost_seconds", seconds_json(losses.ms), "lost_steps", json_integer_or_null(losses.steps.most),
+		"comparison", comparison_json(scenario), "directory", text_json(kept ? scenario->sandbox.scratch : NULL)), true);
 }
+// clang-format on
 
 /* --- JUnit --- */
 
@@ -368,45 +317,48 @@ struct junit {
 	unsigned tests, failures;
 };
 
-/* XML has no control characters, not even escaped ones. */
-static void add_escaped(struct bytes *out, const char *text)
+/* XML has no control characters, not even escaped ones. The caller frees. */
+static char *escape(const char *text)
 {
+	static const char special[] = "&<>\"";
+	static const char *const escaped[] = {"&amp;", "&lt;", "&gt;", "&quot;"};
 	auto_free char *line = text_copy(text);
+	char *out = memory_new(strlen(line) * 6 + 1), *end = out;
 
 	text_to_line(line);
 	for (const char *at = line; *at; at++) {
-		static const char *const escaped[256] =
-			{['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;"};
-		const char *plain = escaped[(unsigned char)*at];
+		const char *found = strchr(special, *at);
 
-		bytes_append(out, plain ? plain : at, plain ? strlen(plain) : 1, NULL);
+		if (found)
+			end = stpcpy(end, escaped[found - special]);
+		else
+			*end++ = *at;
 	}
+	return out;
 }
 
 static void add_case(struct junit *junit, const char *name, enum drill_result result,
 		     const char *reason)
 {
-	static const char *const parts[][5] = {
-		{"  <testcase classname=\"reprieve.drill\" name=\"", "\"><failure type=\"",
-		 "\" message=\"", "\"/></testcase>\n"},
-		{"  <testcase classname=\"reprieve.drill\" name=\"", "\"><!--", "--><system-out>",
-		 "</system-out></testcase>\n"},
-	};
-	const char *texts[] = {name, drill_result_name(result), reason ? reason : ""};
+	auto_free char *title = escape(name), *said = escape(reason ? reason : "");
 	bool passed = result == DRILL_PASS;
 
 	junit->tests++;
 	junit->failures += !passed;
-	for (size_t i = 0; i < 4; i++) {
-		bytes_append(&junit->cases, parts[passed][i], strlen(parts[passed][i]), NULL);
-		if (i < 3)
-			add_escaped(&junit->cases, texts[i]);
-	}
+	bytes_format(&junit->cases, NULL, "  <testcase classname=\"reprieve.drill\" name=\"%s\">",
+		     title);
+	if (passed)
+		bytes_format(&junit->cases, NULL, "<system-out>%s</system-out>", said);
+	else
+		bytes_format(&junit->cases, NULL, "<failure type=\"%s\" message=\"%s\"/>",
+			     drill_result_name(result), said);
+	bytes_format(&junit->cases, NULL, "</testcase>\n");
 }
 
 static void add_cases(struct junit *junit, const struct scenario *scenario)
 {
 	const struct drill_facts *facts = &scenario->facts;
+	const struct comparison_row *compared = &comparison_rows[facts->comparison];
 	const char *missing =
 		facts->timed_out ? "it has not taken place to its end: --timeout ended the drill"
 				 : "it did not take place";
@@ -414,13 +366,12 @@ static void add_cases(struct junit *junit, const struct scenario *scenario)
 
 	for (unsigned i = 0; i < facts->rounds_wanted; i++) {
 		const struct round *round = &scenario->rounds[i];
-		bool done = i < facts->rounds_done;
+		bool done = i < facts->rounds_done, gang = done && round->members > 1;
 
 		for (uint32_t m = 0; m < (done ? round->members : 1); m++) {
 			const struct round_verdict *verdict = &round->verdicts[m];
 			auto_free char *name =
-				text_format(done && round->members > 1 ? "preemption %u, member %u"
-								       : "preemption %u",
+				text_format(gang ? "preemption %u, member %u" : "preemption %u",
 					    i + 1, m);
 
 			add_case(junit, name, done ? verdict->result : DRILL_UNPROVEN,
@@ -439,15 +390,14 @@ static void add_cases(struct junit *junit, const struct scenario *scenario)
 	if (facts->comparison != COMPARISON_NOT_ASKED) {
 		auto_free char *name = text_format("result %s", scenario->options->compare);
 
-		add_case(junit, name, comparisons[facts->comparison].result,
-			 comparisons[facts->comparison].said);
+		add_case(junit, name, compared->result, compared->said);
 	}
 }
 
 char *report_junit(const struct scenario *scenario, const char *why)
 {
 	struct junit junit = {.tests = 0};
-	char reason[960];
+	char reason[REASON];
 	enum drill_result result = DRILL_UNPROVEN;
 	char *text;
 

@@ -1,53 +1,21 @@
-/* Everything that the machines of one drill share: scratch directory, store, job, options; and what
- * each has of the user's directory. */
+/* What the machines of one drill share: scratch directory, store, job; their copies of the user's
+ * directory; and how each is started. */
 #ifndef SANDBOX_H
 #define SANDBOX_H
 
-#include "base/err.h"
-#include "cloud/mock/mock.h"
-#include "console.h"
 #include "instance.h"
-#include "process/process.h"
-#include "storage/storage.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#define NOTICE_AFTER_UNSAID (-1)
-#define EXCLUDED_MOST 32
-
-struct scenario_options {
-	enum mock_cloud cloud; /* whose metadata server is mocked */
-	unsigned rounds;
-	int64_t notice_after_ms; /* from the job's launch, or NOTICE_AFTER_UNSAID */
-	int64_t notice_ms;       /* from the notice to the machine's end; not 0 */
-	const char *compare;     /* the result file, from path_below(); NULL: nothing is compared */
-	const char *directory;   /* scratch; NULL: a new one under $TMPDIR or /tmp */
-	int64_t timeout_ms;      /* of the whole drill; 0: none */
-	unsigned lost_most;      /* steps by each preemption; UINT_MAX: any */
-	bool verbose;            /* copies the machines' logs to stderr */
-	struct step_patterns patterns;
-	char *excluded[EXCLUDED_MOST]; /* of --exclude, from path_below(); NULL behind the last */
-
-	/* For `reprieve run`. */
-	char **run_options; /* as the user wrote them, without the "--" */
-	size_t run_option_count;
-	char **command;             /* ends with NULL */
-	const char *checkpoint_dir; /* as from path_below() */
-	const char *store;          /* URL; NULL: one in the scratch directory */
-	bool notice_chosen;         /* the user wrote --notice */
-	uint32_t gang;              /* its members; 0: it is one machine */
-
-	const struct signals_inherited *inherited; /* for the machines */
-	struct console *console;
-};
+struct scenario_options;
 
 struct sandbox {
-	char *scratch; /* absolute */
-	char *from;    /* the user's working directory */
-	char *store;   /* URL */
-	char *job;     /* a new name, never that of a real job */
+	const struct scenario_options *options;
+	int signal;      /* has ended the drill early, SIGALRM: --timeout; 0: none */
+	char *scratch;   /* absolute */
+	char *from;      /* the user's working directory */
+	char *store;     /* URL */
+	char *job;       /* a new name, never that of a real job */
+	unsigned port;   /* for the job's own rendezvous; free when the start began */
+	char **left_out; /* absolute paths that no machine has; NULL behind the last */
 };
 
 /* PURE. "./out//ckpt/", or an absolute path below the absolute directory `from` -> "out/ckpt"; the
@@ -60,29 +28,13 @@ int sandbox_make(struct sandbox *sandbox, const struct scenario_options *options
 /* Frees the strings; the files stay. */
 void sandbox_release(struct sandbox *sandbox);
 
-/* Starts the metadata server of a machine. The caller frees `variable`: "NAME=value" with its
- * address. */
-int sandbox_start_mock(const struct scenario_options *options, struct mock **mock, char **variable,
-		       struct err *err);
-
-struct sandbox_start {
-	const char *job;
-	const char *notice;   /* --notice; NULL: that of the user's options */
-	const char *variable; /* of sandbox_start_mock(); NULL: it has no metadata server */
-	unsigned start;
-	unsigned member;
-	unsigned port;      /* free, for the job's own rendezvous */
-	bool has_directory; /* the machine has run before, and has its disk */
-};
-/* Starts `reprieve run` on a machine, which gets its own copy of the user's directory. Blocks while
- * that is copied; *signal as of sandbox_wait_turn(). */
-int sandbox_start(struct sandbox *sandbox, const struct scenario_options *options,
-		  struct instance *instance, const struct sandbox_start *start, int *signal,
-		  struct err *err);
+/* Starts `reprieve run` on a machine, which gets its own copy of the user's directory, unless it
+ * has one. `start` 0 is undisturbed. Blocks while that is copied; fails as sandbox_wait_turn(). */
+int sandbox_start(struct sandbox *sandbox, struct instance *instance, unsigned start,
+		  uint32_t member, struct err *err);
 
 /* Sleeps for one turn, after which event logs and the clock are to be read again, or until a child
- * changes. ERR_CANCELLED: a signal asks the drill to end, and is in *signal; SIGALRM: its time is
- * over (`timeout_ms`). */
-int sandbox_wait_turn(const struct scenario_options *options, int *signal, struct err *err);
+ * changes. ERR_CANCELLED: a signal asks the drill to end, or its time is over: `signal` is set. */
+int sandbox_wait_turn(struct sandbox *sandbox, struct err *err);
 
 #endif

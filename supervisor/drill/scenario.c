@@ -1,12 +1,14 @@
-#include "scenario.h"
+#include "drill.h"
 
 #include "base/clock.h"
+#include "base/terminal_line.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -20,9 +22,39 @@
  * first. */
 #define OTHERS_END_MS 60000
 
-#define each_machine(scenario, machine)                      \
-	for (struct machine *machine = (scenario)->machines; \
-	     machine < (scenario)->machines + (scenario)->starting; machine++)
+/* Of the current start. */
+#define each_machine(scenario, machine)                                                    \
+	for (struct instance *machine = scenario_instance(scenario, (scenario)->start, 0), \
+			     *machine##_end = machine + (scenario)->starting;              \
+	     machine < machine##_end; machine++)
+
+struct instance *scenario_instance(const struct scenario *scenario, unsigned start, uint32_t member)
+{
+	return &scenario->instances[start * scenario->members + member];
+}
+
+/* For people, as it happens: on stdout, with the seconds since the start. */
+__attribute__((format(printf, 4, 5))) static void tell(const struct scenario *scenario,
+						       const struct instance *instance, bool warns,
+						       const char *format, ...)
+{
+	const struct scenario_options *options = scenario->options;
+	double seconds = (double)(clock_monotonic_ms() - options->began_ms) / 1000;
+	auto_free char *text = NULL, *line = NULL;
+	va_list args;
+
+	va_start(args, format);
+	text = text_format_list(format, args);
+	va_end(args);
+	text_to_printable(text);
+	line = text_format("%6.1f s  %s  %s", seconds, instance->label, text);
+	if (options->silent)
+		return;
+	fputs(options->colour && warns ? "\033[1;33m" : "", stdout);
+	puts(line);
+	fputs(options->colour && warns ? "\033[0m" : "", stdout);
+	fflush(stdout);
+}
 
 /* --- one start --- */
 
@@ -42,65 +74,32 @@ static unsigned find_free_port(void)
 	return ntohs(address.sin_port);
 }
 
-/* Of its logs, and of a disk that is new in this start; 0 is the undisturbed one. */
-static char *name_machine(const struct scenario *scenario, unsigned start, unsigned member)
+/* The machine of a member that was not taken away in the start before keeps its disk. */
+static int start_machine(struct scenario *scenario, struct err *err)
 {
+	const struct scenario_options *options = scenario->options;
+	const struct mock_options mock = {.cloud = options->cloud, .notice_ms = options->notice_ms};
+	unsigned start = scenario->start, member = scenario->starting++;
+	struct instance *machine = scenario_instance(scenario, start, member);
 	const char *scratch = scenario->sandbox.scratch;
-
-	return scenario->options->gang == 0
-		       ? text_format("%s/machine-%u", scratch, start)
-		       : text_format("%s/start-%u-member-%u", scratch, start, member);
-}
-
-static int start_machine(struct scenario *scenario, struct sandbox_start start, struct err *err)
-{
-	const struct scenario_options *options = scenario->options;
-	struct machine *machine = &scenario->machines[scenario->starting];
-
 	bool gang = options->gang > 0;
-	char label[24];
+	bool again = start > 1 && member != scenario->rounds[start - 2].lost;
+	char *name = gang ? text_format("%s/start-%u-member-%u", scratch, start, member)
+			  : text_format("%s/machine-%u", scratch, start);
 
-	start.member = scenario->starting;
-	start.has_directory = start.start > 0 && machine->disk;
-	if (start.start > 0 && !machine->disk)
-		machine->disk = name_machine(scenario, start.start, start.member);
-	snprintf(label, sizeof(label), gang ? "member %u" : "machine %u",
-		 gang ? start.member : start.start);
-	instance_init(&machine->now, label, name_machine(scenario, start.start, start.member),
-		      start.start > 0 ? text_copy(machine->disk)
-				      : name_machine(scenario, 0, start.member));
-	scenario->starting++;
-	if (start.start > 0 &&
-	    sandbox_start_mock(options, &machine->mock, &machine->variable, err) < 0)
-		return -1;
-	start.variable = machine->variable;
-	console_print(options->console, &machine->now, "starts %s%s",
-		      start.has_directory ? "again, on the same machine"
-					  : "with no checkpoint on its disk",
-		      start.start == 0                ? "; an undisturbed run, to compare with"
-		      : start.start > options->rounds ? "; this one is left alone"
-						      : "");
-	return sandbox_start(&scenario->sandbox, options, &machine->now, &start, &scenario->signal,
-			     err);
-}
-
-static int start_all(struct scenario *scenario, unsigned number, struct err *err)
-{
-	const struct scenario_options *options = scenario->options;
-	auto_free char *job =
-		text_format("%s%s", scenario->sandbox.job, number == 0 ? "-undisturbed" : "");
-	const struct sandbox_start start = {
-		.job = job,
-		.notice = number == 0              ? "none"
-			  : options->notice_chosen ? NULL
-						   : mock_cloud_name(options->cloud),
-		.start = number,
-		.port = find_free_port(),
-	};
-
-	while (scenario->starting < scenario->members)
-		if (start_machine(scenario, start, err) < 0)
-			return -1;
+	instance_init(machine, name, again ? (machine - scenario->members)->directory : name);
+	free(name);
+	snprintf(machine->label, sizeof(machine->label), gang ? "member %u" : "machine %u",
+		 gang ? member : start);
+	if (start > 0 && mock_start(&mock, &machine->mock, err) < 0)
+		return err_wrap(err, "metadata server");
+	tell(scenario, machine, false, "starts %s%s",
+	     again ? "again, on the same machine" : "with no checkpoint on its disk",
+	     start == 0                ? "; an undisturbed run, to compare with"
+	     : start > options->rounds ? "; this one is left alone"
+				       : "");
+	if (sandbox_start(&scenario->sandbox, machine, start, member, err) < 0)
+		return err_wrap(err, "%s", machine->label);
 	return 0;
 }
 
@@ -110,27 +109,28 @@ static void poll_all(struct scenario *scenario)
 
 	each_machine(scenario, machine)
 	{
-		enum run_event event;
+		const struct run_events *events = &machine->events;
 
-		instance_poll(&machine->now);
-		while (instance_next_event(&machine->now, &event))
-			console_print_event(options->console, &machine->now, event);
-		instance_read_log(&machine->now, &options->patterns, options->verbose);
+		instance_poll(machine);
+		while (instance_next_event(machine))
+			if (events->said[0])
+				tell(scenario, machine, events->warns, "%s", events->said);
+		instance_read_log(machine, &options->patterns, options->verbose);
 	}
 }
 
-static uint32_t count_running(struct scenario *scenario)
+static uint32_t count_running(const struct scenario *scenario)
 {
 	uint32_t running = 0;
 
-	each_machine(scenario, machine) running += machine->now.running;
+	each_machine(scenario, machine) running += machine->running;
 	return running;
 }
 
 /* -1: a signal ends the drill. */
 static int turn(struct scenario *scenario, struct err *err)
 {
-	int waited = sandbox_wait_turn(scenario->options, &scenario->signal, err);
+	int waited = sandbox_wait_turn(&scenario->sandbox, err);
 
 	poll_all(scenario);
 	return waited;
@@ -145,44 +145,99 @@ static int wait_ends(struct scenario *scenario, int64_t until_ms, struct err *er
 	return 0;
 }
 
-static void keep_last_lines(struct scenario *scenario, const struct instance *instance)
-{
-	if (scenario->last_lines)
-		return;
-	scenario->last_lines = instance_last_lines(instance, 10);
-	text_set(scenario->failed, sizeof(scenario->failed), instance->label);
-}
-
-/* Kills everything, and reads the rest of the logs. */
-static void end_all(struct scenario *scenario)
+/* Kills everything, and reads the rest of the logs. `round`: NULL, nothing should be left. */
+static void end_all(struct scenario *scenario, struct round *round)
 {
 	each_machine(scenario, machine)
 	{
-		instance_poll(&machine->now);
-		if (machine->now.running)
-			machine->now.exit_code = 128 + SIGKILL;
-		machine->now.running = false;
+		instance_poll(machine);
+		if (!machine->running)
+			continue;
+		machine->exit_code = 128 + SIGKILL;
+		machine->running = false;
+		if (round)
+			round->each[machine - scenario_instance(scenario, scenario->start, 0)]
+				.killed = true;
 	}
 	instance_kill_all();
 	poll_all(scenario);
-	if (scenario->signal && scenario->starting > 0)
-		keep_last_lines(scenario, &scenario->machines->now);
-}
-
-static void release_all(struct scenario *scenario)
-{
+	if (scenario->sandbox.signal && scenario->starting > 0 && !scenario->failed)
+		scenario->failed = scenario_instance(scenario, scenario->start, 0);
 	each_machine(scenario, machine)
 	{
-		instance_release(&machine->now);
 		mock_stop(machine->mock);
-		free(machine->variable);
 		machine->mock = NULL;
-		machine->variable = NULL;
 	}
-	scenario->starting = 0;
 }
 
-/* --- facts --- */
+/* --- a start that is preempted --- */
+
+/* A gang that saves by itself is given as long again to have a snapshot; one that saves when it is
+ * asked would never have one. */
+static bool is_due(struct scenario *scenario)
+{
+	int64_t chosen_ms = scenario->options->notice_after_ms, newest_ms = 0, passed_ms;
+	bool has_pace = chosen_ms != NOTICE_AFTER_UNSAID;
+	int64_t after_ms = has_pace ? chosen_ms : NOTICE_AFTER_MS;
+	bool saved = false, committed = scenario->options->gang == 0;
+
+	each_machine(scenario, machine)
+	{
+		const struct run_events *events = &machine->events;
+
+		if (events->launched_ms < 0)
+			return false;
+		if (events->launched_ms > newest_ms)
+			newest_ms = events->launched_ms;
+		saved |= events->checkpoint_count > 0 || events->saving_ms >= 0;
+		has_pace |= job_steps_have_pace(&machine->steps) || events->checkpoint_count > 1;
+		committed |= !snapshot_id_is_none(events->commit.id);
+	}
+	passed_ms = clock_monotonic_ms() - newest_ms;
+	if (passed_ms < after_ms)
+		return false;
+	if (!has_pace && !scenario->said_waiting)
+		tell(scenario, scenario_instance(scenario, scenario->start, 0), false,
+		     "the notice waits until the job has counted or saved twice, at most %d s "
+		     "(--notice-after says when instead)",
+		     NOTICE_AFTER_MOST_MS / 1000);
+	scenario->said_waiting |= !has_pace;
+	return (has_pace || passed_ms >= NOTICE_AFTER_MOST_MS) &&
+	       (!saved || committed || passed_ms >= 2 * after_ms);
+}
+
+static int watch_preempted(struct scenario *scenario, struct round *round, struct err *err)
+{
+	struct instance *lost = scenario_instance(scenario, scenario->start, round->lost);
+	int64_t fired_ms, deadline_ms;
+
+	while (!is_due(scenario)) {
+		if (turn(scenario, err) < 0)
+			return -1;
+		/* One has ended before: what the others do then is not of interest. */
+		if (count_running(scenario) < scenario->members)
+			return wait_ends(scenario, clock_monotonic_ms() + OTHERS_END_MS, err);
+	}
+	fired_ms = clock_monotonic_ms();
+	if (mock_control(lost->mock, "fire", NULL, err) < 0)
+		return err_wrap(err, "notice");
+	deadline_ms = mock_deadline_ms(lost->mock);
+	for (uint32_t i = 0; i < round->members; i++) {
+		round->each[i].fired_ms = fired_ms;
+		round->each[i].deadline_ms = deadline_ms;
+	}
+	tell(scenario, lost, true,
+	     "NOTICE on the metadata endpoint: this machine will be gone in %.0f s",
+	     (double)(deadline_ms - fired_ms) / 1000);
+	if (wait_ends(scenario, deadline_ms, err) < 0)
+		return -1;
+	if (lost->running) {
+		tell(scenario, lost, true, "the deadline: everything on the machine is killed");
+		round->each[round->lost].killed = true;
+		instance_kill(lost);
+	}
+	return wait_ends(scenario, deadline_ms + OTHERS_END_MS, err);
+}
 
 static void read_store(const struct scenario *scenario, struct round_facts *facts)
 {
@@ -208,142 +263,23 @@ static void read_store(const struct scenario *scenario, struct round_facts *fact
 	}
 }
 
-/* They were ended by the gang, when one of them was. */
-static bool was_told_to_end(const struct instance *instance)
-{
-	return instance->events.noticed_ms >= 0 || instance->exit_code == 128 + SIGKILL;
-}
-
-/* Of this start, `round` (NULL: the last), and of the one before. `over`: the job has ended. */
-static void collect_facts(struct scenario *scenario, struct round *round, bool over)
-{
-	unsigned done = scenario->facts.rounds_done;
-
-	for (uint32_t i = 0; i < scenario->members; i++) {
-		struct machine *machine = &scenario->machines[i];
-		struct instance *now = &machine->now;
-
-		if (done > 0) {
-			struct round_facts *before = &scenario->rounds[done - 1].each[i];
-
-			before->next_launched = now->events.launched_ms >= 0;
-			before->next_restored = now->events.restored;
-			before->next_step = now->events.restored_step;
-			before->next_failed = over && !was_told_to_end(now) ? now->exit_code : 0;
-			before->steps = step_facts_of(&machine->steps, &before->events, &now->steps,
-						      &now->events);
-		}
-		job_steps_release(&machine->steps);
-		machine->steps = now->steps;
-		now->steps = (struct job_steps){0};
-		if (!round)
-			continue;
-		struct round_facts *facts = &round->each[i];
-
-		facts->steps = step_facts_of(&machine->steps, &facts->events, NULL, NULL);
-		text_set(facts->warning, sizeof(facts->warning), now->warning);
-		text_set(facts->said, sizeof(facts->said), now->said);
-		facts->lost_most = scenario->options->lost_most;
-		read_store(scenario, facts);
-	}
-}
-
-/* --- a start that is preempted --- */
-
-/* A gang that saves by itself is given as long again to have a snapshot; one that saves when it is
- * asked would never have one. */
-static bool is_due(struct scenario *scenario)
-{
-	int64_t chosen_ms = scenario->options->notice_after_ms, newest_ms = 0;
-	int64_t after_ms = chosen_ms == NOTICE_AFTER_UNSAID ? NOTICE_AFTER_MS : chosen_ms;
-	bool saved = false, committed = scenario->options->gang == 0;
-	bool has_pace = chosen_ms != NOTICE_AFTER_UNSAID;
-
-	each_machine(scenario, machine)
-	{
-		const struct run_events *events = &machine->now.events;
-
-		if (events->launched_ms < 0)
-			return false;
-		if (events->launched_ms > newest_ms)
-			newest_ms = events->launched_ms;
-		saved |= events->checkpoint_count > 0 || events->saving_ms >= 0;
-		has_pace |=
-			job_steps_have_pace(&machine->now.steps) || events->checkpoint_count > 1;
-		committed |= !snapshot_id_is_none(events->commit.id);
-	}
-	int64_t passed_ms = clock_monotonic_ms() - newest_ms;
-
-	if (passed_ms < after_ms)
-		return false;
-	if (!has_pace && !scenario->said_waiting)
-		console_print(scenario->options->console, &scenario->machines->now,
-			      "the notice waits until the job has counted or saved twice, at most "
-			      "%d s (--notice-after says when instead)",
-			      NOTICE_AFTER_MOST_MS / 1000);
-	scenario->said_waiting |= !has_pace;
-	return (has_pace || passed_ms >= NOTICE_AFTER_MOST_MS) &&
-	       (!saved || committed || passed_ms >= 2 * after_ms);
-}
-
-static int fire_notice(struct scenario *scenario, struct round *round, struct err *err)
-{
-	struct machine *lost = &scenario->machines[round->lost];
-	int64_t fired_ms = clock_monotonic_ms(), deadline_ms;
-
-	if (mock_fire(lost->mock, MOCK_STOP, err) < 0)
-		return err_wrap(err, "notice");
-	deadline_ms = mock_deadline_ms(lost->mock);
-	for (uint32_t i = 0; i < round->members; i++) {
-		round->each[i].fired_ms = fired_ms;
-		round->each[i].deadline_ms = deadline_ms;
-	}
-	console_warn(scenario->options->console, &lost->now,
-		     "NOTICE on the metadata endpoint: this machine will be gone in %.0f s",
-		     (double)(deadline_ms - fired_ms) / 1000);
-	return 0;
-}
-
-static int watch_preempted(struct scenario *scenario, struct round *round, struct err *err)
-{
-	struct instance *lost = &scenario->machines[round->lost].now;
-
-	while (!is_due(scenario)) {
-		if (turn(scenario, err) < 0)
-			return -1;
-		/* One has ended before: what the others do then is not of interest. */
-		if (count_running(scenario) < scenario->members)
-			return wait_ends(scenario, clock_monotonic_ms() + OTHERS_END_MS, err);
-	}
-	if (fire_notice(scenario, round, err) < 0 ||
-	    wait_ends(scenario, round->each[0].deadline_ms, err) < 0)
-		return -1;
-	if (lost->running) {
-		console_warn(scenario->options->console, lost,
-			     "the deadline: everything on the machine is killed");
-		round->each[round->lost].killed = true;
-		instance_kill(lost);
-	}
-	return wait_ends(scenario, round->each[0].deadline_ms + OTHERS_END_MS, err);
-}
-
 static void note_end(const struct scenario *scenario, struct round *round, uint32_t member)
 {
-	const struct console *console = scenario->options->console;
-	const struct instance *instance = &scenario->machines[member].now;
+	const struct instance *machine = scenario_instance(scenario, scenario->start, member);
 	struct round_facts *facts = &round->each[member];
+	bool lost = member == round->lost;
 
 	facts->gone_ms = clock_monotonic_ms();
-	facts->events = instance->events;
-	facts->exit_code = instance_plain_exit_code(instance);
-	console_print_other_saves(console, instance);
-	if (facts->killed && member != round->lost)
-		console_warn(console, instance, "has not ended, and is killed");
+	facts->events = machine->events;
+	facts->exit_code = instance_plain_exit_code(machine);
+	text_set(facts->warning, sizeof(facts->warning), machine->warning);
+	text_set(facts->said, sizeof(facts->said), machine->said);
+	if (facts->killed && !lost)
+		tell(scenario, machine, true, "has not ended, and is killed");
 	else if (!facts->killed)
-		console_print(console, instance, "`reprieve run` ended with %d%s", facts->exit_code,
-			      facts->fired_ms >= 0 && member == round->lost
-				      ? "; the machine is gone, and its disk with it"
-				      : "");
+		tell(scenario, machine, false, "`reprieve run` ended with %d%s", facts->exit_code,
+		     facts->fired_ms >= 0 && lost ? "; the machine is gone, and its disk with it"
+						  : "");
 }
 
 /* The run ended without a preemption, so no job is left for another round. */
@@ -355,81 +291,89 @@ static bool ended_by_itself(const struct round *round)
 	return true;
 }
 
-static int play_round(struct scenario *scenario, unsigned number, bool *over, struct err *err)
+static void note_round(struct scenario *scenario, struct round *round)
 {
-	struct round *round = &scenario->rounds[number - 1];
-	struct machine *lost;
-	int played;
-
-	round->lost = number % scenario->members;
-	for (uint32_t i = 0; i < round->members; i++)
-		round->each[i].fired_ms = -1;
-	played = start_all(scenario, number, err);
-	if (played == 0)
-		played = watch_preempted(scenario, round, err);
-	for (uint32_t i = 0; i < scenario->starting; i++)
-		round->each[i].killed |= scenario->machines[i].now.running;
-	end_all(scenario);
-	if (played < 0)
-		return -1;
 	for (uint32_t i = 0; i < round->members; i++)
 		note_end(scenario, round, i);
 	verdict_share_commit(round);
-	*over = ended_by_itself(round);
-	collect_facts(scenario, round, *over);
-	scenario->facts.rounds_done = number;
-	each_machine(scenario, machine) if (*over && machine->now.exit_code != 0 &&
-					    !was_told_to_end(&machine->now))
-		keep_last_lines(scenario, &machine->now);
-	lost = &scenario->machines[round->lost];
-	free(lost->disk);
-	lost->disk = NULL;
-	release_all(scenario);
-	return 0;
+	for (uint32_t i = 0; i < round->members; i++)
+		read_store(scenario, &round->each[i]);
+	scenario->over = ended_by_itself(round);
+	scenario->facts.rounds_done++;
 }
 
-/* --- a start that is left alone --- */
+/* --- all starts --- */
+
+/* They were ended by the gang, when one of them was. */
+static bool was_told_to_end(const struct instance *instance)
+{
+	return instance->events.noticed_ms >= 0 || instance->exit_code == 128 + SIGKILL;
+}
 
 /* Of an error of one, and of the others' ends that follow from it, the error. */
 static int note_exits(struct scenario *scenario)
 {
 	int first = 0;
 
-	for (uint32_t i = 0; i < scenario->members; i++) {
-		const struct instance *instance = &scenario->machines[i].now;
-		int code = scenario->last_exits[i] = instance->exit_code;
+	each_machine(scenario, machine)
+	{
+		int code = machine->exit_code;
 
-		console_print(scenario->options->console, instance,
-			      code == 0 ? "the job has finished" : "`reprieve run` ended with %d",
-			      code);
-		if (code == 0)
-			continue;
-		if (first == 0 || !was_told_to_end(instance))
+		tell(scenario, machine, false,
+		     code == 0 ? "the job has finished" : "`reprieve run` ended with %d", code);
+		if (code != 0 && (first == 0 || !was_told_to_end(machine)))
 			first = code;
-		if (!was_told_to_end(instance))
-			keep_last_lines(scenario, instance);
 	}
 	return first;
 }
 
-static int play_left_alone(struct scenario *scenario, unsigned number, int *exit_code,
-			   struct err *err)
+static int play_start(struct scenario *scenario, struct err *err)
 {
-	int played = start_all(scenario, number, err);
+	struct drill_facts *facts = &scenario->facts;
+	bool last = scenario->start > facts->rounds_wanted;
+	struct round *round =
+		scenario->start > 0 && !last ? &scenario->rounds[scenario->start - 1] : NULL;
+	int played = 0;
 
+	scenario->starting = 0;
+	scenario->sandbox.port = find_free_port();
+	while (played == 0 && scenario->starting < scenario->members)
+		played = start_machine(scenario, err);
 	if (played == 0)
-		played = wait_ends(scenario, CLOCK_NEVER, err);
-	end_all(scenario);
+		played = round ? watch_preempted(scenario, round, err)
+			       : wait_ends(scenario, CLOCK_NEVER, err);
+	end_all(scenario, round);
 	if (played < 0)
 		return -1;
-	*exit_code = note_exits(scenario);
-	if (number > 0)
-		collect_facts(scenario, NULL, true);
-	release_all(scenario);
+	if (round) {
+		note_round(scenario, round);
+	} else if (last) {
+		facts->last_exit = note_exits(scenario);
+		facts->last_ran = scenario->over = true;
+	} else {
+		facts->undisturbed_exit = note_exits(scenario);
+		scenario->over = facts->undisturbed_exit != 0;
+	}
+	each_machine(scenario, machine)
+	{
+		bool failed = machine->exit_code != 0 && !was_told_to_end(machine);
+
+		if (scenario->over && failed && !scenario->failed)
+			scenario->failed = machine;
+	}
 	return 0;
 }
 
-/* --- the whole --- */
+static int play_starts(struct scenario *scenario, struct err *err)
+{
+	if (sandbox_make(&scenario->sandbox, scenario->options, err) < 0)
+		return -1;
+	for (scenario->start = scenario->options->compare ? 0 : 1;; scenario->start++)
+		if (play_start(scenario, err) < 0 || scenario->over)
+			return scenario->over ? 0 : -1;
+}
+
+/* --- facts --- */
 
 /* Of one file of two machines. What cannot be read, such as a directory, is missing. */
 static enum comparison compare_file(const char *undisturbed, const char *preempted,
@@ -441,22 +385,17 @@ static enum comparison compare_file(const char *undisturbed, const char *preempt
 	bool equal = true;
 	size_t got_a = 1, got_b = 1;
 
-	if (!a)
-		return COMPARISON_MISSING_UNDISTURBED;
-	if (!b)
-		return COMPARISON_MISSING;
-	while (got_a > 0 || got_b > 0) {
+	while (a && b && (got_a > 0 || got_b > 0)) {
 		got_a = fread(from_a, 1, sizeof(from_a), a);
 		got_b = fread(from_b, 1, sizeof(from_b), b);
-		if (ferror(a))
-			return COMPARISON_MISSING_UNDISTURBED;
-		if (ferror(b))
-			return COMPARISON_MISSING;
 		bytes[0] += got_a;
 		bytes[1] += got_b;
 		equal &= got_a == got_b && memcmp(from_a, from_b, got_a) == 0;
 	}
-	return equal ? COMPARISON_EQUAL : COMPARISON_DIFFERENT;
+	return !a || ferror(a)   ? COMPARISON_MISSING_UNDISTURBED
+	       : !b || ferror(b) ? COMPARISON_MISSING
+	       : equal           ? COMPARISON_EQUAL
+				 : COMPARISON_DIFFERENT;
 }
 
 /* Those that the members have written undisturbed; mostly one of them writes for all. */
@@ -469,9 +408,10 @@ static void compare_files(struct scenario *scenario)
 			    : !facts->last_ran ? COMPARISON_NOT_MADE
 					       : COMPARISON_MISSING_UNDISTURBED;
 	for (uint32_t i = 0; path && facts->last_ran && i < scenario->members; i++) {
-		auto_free char *disk = name_machine(scenario, 0, i);
-		auto_free char *undisturbed = text_format("%s/%s", disk, path);
-		auto_free char *preempted = text_format("%s/%s", scenario->machines[i].disk, path);
+		const struct instance *last = scenario_instance(scenario, scenario->start, i);
+		auto_free char *undisturbed =
+			text_format("%s/%s", scenario_instance(scenario, 0, i)->directory, path);
+		auto_free char *preempted = text_format("%s/%s", last->directory, path);
 		enum comparison result =
 			compare_file(undisturbed, preempted, scenario->compared_bytes);
 
@@ -484,19 +424,48 @@ static void compare_files(struct scenario *scenario)
 	}
 }
 
+/* What is known of the machines by the next ones, unless that start was cut. */
+static void collect_facts(const struct scenario *scenario, unsigned number)
+{
+	const struct drill_facts *drill = &scenario->facts;
+	struct round *round = &scenario->rounds[number];
+	bool has_next = number + 1 < drill->rounds_done || drill->last_ran;
+	bool is_end = scenario->over && number + 2 == scenario->start;
+
+	for (uint32_t i = 0; i < round->members && has_next; i++) {
+		const struct instance *next = scenario_instance(scenario, number + 2, i);
+		struct round_facts *facts = &round->each[i];
+
+		facts->next_launched = next->events.launched_ms >= 0;
+		facts->next_restored = next->events.restored;
+		facts->next_step = next->events.restored_step;
+		facts->next_failed = is_end && !was_told_to_end(next) ? next->exit_code : 0;
+	}
+	if (has_next)
+		verdict_adopt(round);
+	for (uint32_t i = 0; i < round->members; i++) {
+		const struct instance *now = scenario_instance(scenario, number + 1, i);
+		const struct instance *next = now + scenario->members;
+		struct round_facts *facts = &round->each[i];
+
+		facts->next_cut = !has_next && drill->timed_out;
+		facts->steps =
+			step_facts_of(&now->steps, &facts->events, has_next ? &next->steps : NULL,
+				      has_next ? &next->events : NULL);
+	}
+}
+
 static void judge_rounds(struct scenario *scenario)
 {
 	struct drill_facts *facts = &scenario->facts;
 
-	facts->timed_out = scenario->signal == SIGALRM;
-	for (uint32_t i = 0; facts->timed_out && facts->rounds_done > 0 && i < scenario->members;
-	     i++)
-		scenario->rounds[facts->rounds_done - 1].each[i].next_cut = !facts->last_ran;
+	facts->timed_out = scenario->sandbox.signal == SIGALRM;
 	if (verdict_is_no_command(facts->undisturbed_exit))
 		facts->command_exit = facts->undisturbed_exit;
 	for (unsigned i = 0; i < facts->rounds_done; i++) {
 		struct round *round = &scenario->rounds[i];
 
+		collect_facts(scenario, i);
 		verdict_round(round);
 		facts->rounds_passed += round->result == DRILL_PASS;
 		facts->rounds_unproven += round->result == DRILL_UNPROVEN;
@@ -506,46 +475,36 @@ static void judge_rounds(struct scenario *scenario)
 	}
 }
 
-static int play_starts(struct scenario *scenario, struct err *err)
-{
-	const struct scenario_options *options = scenario->options;
-	struct drill_facts *facts = &scenario->facts;
-	bool over;
+/* --- the whole --- */
 
-	if (sandbox_make(&scenario->sandbox, options, err) < 0)
-		return -1;
-	if (options->compare && play_left_alone(scenario, 0, &facts->undisturbed_exit, err) < 0)
-		return -1;
-	over = facts->undisturbed_exit != 0;
-	for (unsigned number = 1; number <= options->rounds && !over; number++)
-		if (play_round(scenario, number, &over, err) < 0)
-			return -1;
-	if (!over && play_left_alone(scenario, options->rounds + 1, &facts->last_exit, err) < 0)
-		return -1;
-	facts->last_ran = !over;
-	return 0;
+static void make_round(struct round *round, uint32_t members, uint32_t lost, unsigned lost_most)
+{
+	*round = (struct round){
+		.members = members,
+		.lost = lost,
+		.each = memory_new(members * sizeof(*round->each)),
+		.verdicts = memory_new(members * sizeof(*round->verdicts)),
+	};
+	for (uint32_t i = 0; i < members; i++)
+		round->each[i] = (struct round_facts){.fired_ms = -1, .lost_most = lost_most};
 }
 
 int scenario_play(const struct scenario_options *options, struct scenario *scenario,
 		  struct err *err)
 {
 	uint32_t members = options->gang > 0 ? options->gang : 1;
+	size_t instances = (options->rounds + 2) * (size_t)members;
 
 	*scenario = (struct scenario){
 		.options = options,
 		.members = members,
 		.facts = {.rounds_wanted = options->rounds, .command = options->command[0]},
-		.machines = memory_new(members * sizeof(*scenario->machines)),
-		.last_exits = memory_new(members * sizeof(int)),
+		.instances = memory_new(instances * sizeof(*scenario->instances)),
 		.rounds = memory_new(options->rounds * sizeof(*scenario->rounds)),
 	};
 	for (unsigned i = 0; i < options->rounds; i++)
-		scenario->rounds[i] = (struct round){
-			.members = members,
-			.each = memory_new(members * sizeof(struct round_facts)),
-			.verdicts = memory_new(members * sizeof(struct round_verdict)),
-		};
-	if (play_starts(scenario, err) < 0 && scenario->signal != SIGALRM) {
+		make_round(&scenario->rounds[i], members, (i + 1) % members, options->lost_most);
+	if (play_starts(scenario, err) < 0 && scenario->sandbox.signal != SIGALRM) {
 		if (err->kind != ERR_NO_SPACE)
 			return -1;
 		text_set(scenario->facts.too_large, sizeof(scenario->facts.too_large), err->text);
@@ -557,19 +516,16 @@ int scenario_play(const struct scenario_options *options, struct scenario *scena
 
 void scenario_release(struct scenario *scenario)
 {
-	release_all(scenario);
-	for (uint32_t i = 0; i < scenario->members; i++) {
-		free(scenario->machines[i].disk);
-		job_steps_release(&scenario->machines[i].steps);
-	}
-	for (unsigned i = 0; i < scenario->facts.rounds_wanted; i++) {
+	unsigned rounds = scenario->facts.rounds_wanted;
+
+	for (size_t i = 0; i < (rounds + 2) * (size_t)scenario->members; i++)
+		instance_release(&scenario->instances[i]);
+	for (unsigned i = 0; i < rounds; i++) {
 		free(scenario->rounds[i].each);
 		free(scenario->rounds[i].verdicts);
 	}
 	sandbox_release(&scenario->sandbox);
-	free(scenario->machines);
-	free(scenario->last_exits);
+	free(scenario->instances);
 	free(scenario->rounds);
-	free(scenario->last_lines);
 	*scenario = (struct scenario){0};
 }

@@ -221,20 +221,27 @@ struct step_facts step_facts_of(const struct job_steps *steps, const struct run_
 	return facts;
 }
 
+static bool is_between(double value, double least, double most)
+{
+	return value >= least && value <= most;
+}
+
+/* By the time of the save. The drill sees lines late on a busy computer: then the next machine,
+ * which goes on right behind it, shows that both count the same. */
 bool step_facts_are_exact(const struct step_facts *facts)
 {
-	return facts->step >= 0 && facts->step >= facts->low - facts->stride &&
-	       facts->step <= facts->high + facts->stride;
+	double step = facts->step, stride = facts->stride;
+	bool goes_on = facts->next_counted && facts->next > facts->first &&
+		       is_between(facts->next, step, step + 2 * stride);
+
+	return step >= 0 && (is_between(step, facts->low - stride, facts->high + stride) ||
+			     (goes_on && is_between(step, facts->first, facts->last + stride)));
 }
 
 static enum continuation judge_earlier(const struct step_facts *facts, double low, double slack)
 {
 	if (facts->next <= facts->first)
 		return low > facts->first ? CONTINUATION_ANEW : CONTINUATION_UNKNOWN;
-	/* Its file was seen late, and the snapshot says its step. */
-	if (facts->step >= 0 && facts->next >= facts->step &&
-	    facts->next <= facts->step + 2 * facts->stride)
-		return CONTINUATION_PROVEN;
 	if (facts->next < low - slack)
 		return CONTINUATION_OLDER;
 	/* Of two that are as near it may be the beginning. */

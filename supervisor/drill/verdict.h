@@ -29,6 +29,15 @@ const char *drill_result_name(enum drill_result result); /* "PASS" */
 
 #define VERDICT_UNKNOWN INT64_MIN
 
+/* What the next machine does again. The time is that from the start of the save to the job's end on
+ * this machine; of a job that began anew, all that it had. */
+struct losses {
+	int64_t ms;
+	/* Both or none are unknown. They differ where the job does not print each step. */
+	struct steps_between steps;
+	const char *word; /* "step"; NULL: nothing is counted */
+};
+
 /* Times are milliseconds since the notice, or negative; VERDICT_UNKNOWN: it did not happen. */
 struct round_verdict {
 	enum drill_result result;
@@ -38,11 +47,7 @@ struct round_verdict {
 	int64_t noticed_ms, asked_ms;
 	int64_t saved_ms, durable_ms; /* the checkpoint was complete on disk, and in the store */
 	int64_t margin_ms;            /* from then to the deadline */
-	/* What the next machine does again. The time is that from the start of the save to the
-	 * job's end on this machine; of a job that began anew, all that it had. */
-	int64_t lost_ms;
-	/* Both or none are unknown. They differ where the job does not print each step. */
-	int64_t lost_steps, lost_steps_least; /* at most, and at least */
+	struct losses lost;
 };
 
 /* One preempted machine, and the next one. All times are milliseconds of the monotonic clock. */
@@ -82,9 +87,10 @@ struct round {
 /* What one member knows to be durable is so for all, also for those that had nothing to save. Call
  * it when all machines are gone, before the store is read. */
 void verdict_share_commit(struct round *round);
-/* The members do not save at the same steps, so nothing that is new is durable: whatever they do in
- * another start, this one has failed. Call it after that. */
-bool verdict_is_lost(const struct round *round);
+/* A machine may be killed between a commit and its line in the log, and a start of a gang commits
+ * what all members had put before they ended. When all have restored that, it is what the verdict
+ * is about. */
+void verdict_adopt(struct round *round);
 void verdict_round(struct round *round);
 
 enum comparison {
@@ -95,6 +101,11 @@ enum comparison {
 	COMPARISON_MISSING,             /* the preempted one did not */
 	COMPARISON_NOT_MADE,            /* the last run did not take place */
 };
+extern const struct comparison_row {
+	enum drill_result result;
+	const char *name; /* in JSON */
+	const char *said; /* of the file */
+} comparison_rows[];
 
 struct drill_facts {
 	unsigned rounds_wanted, rounds_done, rounds_passed, rounds_unproven;

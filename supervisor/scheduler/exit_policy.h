@@ -14,8 +14,8 @@ struct exit_policy {
 	const char *title; /* of the scheduler */
 	int preempted;     /* replaces EXIT_PREEMPTED; 0: not replaced */
 	int not_durable;   /* replaces EXIT_NOT_DURABLE; 0: not replaced */
-	const char *why;   /* how the scheduler reads exit codes: a sentence or two */
 	const char *setup; /* its configuration, to copy */
+	const char *why;   /* how the scheduler reads exit codes: a sentence or two */
 };
 
 extern const struct exit_policy exit_policy_table[];

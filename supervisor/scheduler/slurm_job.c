@@ -15,14 +15,19 @@
 /* Slurm's default. */
 #define KILL_WAIT_MS 30000
 
-/* Finds "KEY=" at the start of a word; returns the text behind it, or NULL. */
-static const char *find_field(const char *text, const char *key)
+/* The value of KEY at the start of a word, in the form "KEY=30" or, as `scontrol show config`
+ * prints it, "KEY   = 30 sec"; NULL: there is none. */
+static const char *find_value(const char *text, const char *key)
 {
 	size_t length = strlen(key);
 
-	for (const char *at = text; (at = strstr(at, key)); at += length)
-		if ((at == text || isspace((unsigned char)at[-1])) && at[length] == '=')
-			return at + length + 1;
+	for (const char *at = text; at && (at = strstr(at, key)); at += length) {
+		const char *value = at + length + strspn(at + length, " ");
+
+		/* A blank behind "=" only where there is one before it too. */
+		if ((at == text || isspace((unsigned char)at[-1])) && *value == '=')
+			return value + 1 + (at[length] == ' ' ? strspn(value + 1, " ") : 0);
+	}
 	return NULL;
 }
 
@@ -42,41 +47,27 @@ static bool list_has_code(const char *list, int code)
 	return false;
 }
 
-/* The value in a line "KEY   = VALUE"; NULL: there is none. */
-static const char *find_setting(const char *config, const char *key)
-{
-	size_t length = strlen(key);
-
-	for (const char *at = config; (at = strstr(at, key)); at += length) {
-		const char *value = at + length + strspn(at + length, " ");
-
-		if ((at == config || at[-1] == '\n') && *value == '=')
-			return value + 1 + strspn(value + 1, " ");
-	}
-	return NULL;
-}
-
 enum slurm_exit_rule slurm_exit_rule(const char *config, int code)
 {
 	if (!config)
 		return SLURM_EXIT_UNKNOWN;
-	if (list_has_code(find_setting(config, "RequeueExitHold"), code))
+	if (list_has_code(find_value(config, "RequeueExitHold"), code))
 		return SLURM_EXIT_HOLDS;
-	return list_has_code(find_setting(config, "RequeueExit"), code)
+	return list_has_code(find_value(config, "RequeueExit"), code)
 		       ? SLURM_EXIT_REQUEUES
 		       : SLURM_EXIT_NOTHING;
 }
 
 bool slurm_job_parse(const char *text, struct slurm_job *job)
 {
-	const char *state = find_field(text, "JobState"), *restarts = find_field(text, "Restarts"),
-		   *requeue = find_field(text, "Requeue"), *batch = find_field(text, "BatchFlag"),
-		   *preempted = find_field(text, "PreemptTime"), *end = find_field(text, "EndTime"),
-		   *code = find_field(text, "ExitCode"), *partition = find_field(text, "Partition");
+	const char *state = find_value(text, "JobState"), *restarts = find_value(text, "Restarts"),
+		   *requeue = find_value(text, "Requeue"), *batch = find_value(text, "BatchFlag"),
+		   *preempted = find_value(text, "PreemptTime"), *end = find_value(text, "EndTime"),
+		   *code = find_value(text, "ExitCode"), *partition = find_value(text, "Partition");
 	size_t length = state ? strcspn(state, " \t\n") : 0;
 
 	*job = (struct slurm_job){.restarts = -1};
-	if (length == 0 || length >= sizeof(job->state) || !find_field(text, "JobId"))
+	if (length == 0 || length >= sizeof(job->state) || !find_value(text, "JobId"))
 		return false;
 	memcpy(job->state, state, length);
 	job->requeueable = requeue && *requeue == '1';
@@ -230,32 +221,20 @@ const char *slurm_neighbour_advice(enum slurm_neighbour neighbour)
 
 bool slurm_value(const char *text, const char *key, char *value, size_t capacity)
 {
-	size_t length = strlen(key);
+	const char *found = find_value(text, key);
+	/* In the form of a configuration there is a blank before "=". */
+	bool of_config = found && found[-1] == ' ';
 
-	text_set(value, capacity, "");
-	for (const char *at = text; at && (at = strstr(at, key)); at += length) {
-		const char *after = at + length + strspn(at + length, " ");
-		bool of_config = at[length] == ' ';
-
-		if ((at != text && !isspace((unsigned char)at[-1])) || *after != '=')
-			continue;
-		after++;
-		/* A blank behind "=" only where there is one before it too. */
-		after += of_config ? strspn(after, " ") : 0;
-		snprintf(value, capacity, "%.*s", (int)strcspn(after, of_config ? "\n" : " \n"),
-			 after);
-		return true;
-	}
-	return false;
+	snprintf(value, capacity, "%.*s", found ? (int)strcspn(found, of_config ? "\n" : " \n") : 0,
+		 found ? found : "");
+	return found;
 }
 
 long slurm_number(const char *text, const char *key)
 {
-	char value[64];
+	const char *value = find_value(text, key);
 
-	return slurm_value(text, key, value, sizeof(value)) && isdigit((unsigned char)*value)
-		       ? strtol(value, NULL, 10)
-		       : -1;
+	return value && isdigit((unsigned char)*value) ? strtol(value, NULL, 10) : -1;
 }
 
 bool slurm_job_is_running(const struct slurm_job *job)

@@ -42,17 +42,6 @@ bool slurm_requeue_needs_job(const struct slurm_requeue_facts *facts)
 	return may_requeue(facts) && !is_meant_to_end(facts);
 }
 
-static struct slurm_requeue skip_requeue(enum slurm_requeue_verdict verdict, const char *why)
-{
-	return (struct slurm_requeue){verdict, why, false};
-}
-
-/* Slurm is asked to requeue it by nobody: slurm.conf decides. */
-static struct slurm_requeue leave_requeue(enum slurm_requeue_verdict verdict, const char *why)
-{
-	return (struct slurm_requeue){verdict, why, true};
-}
-
 /*
  * The batch script got the signal in our place (--signal=B:TERM, without exec), and died of it. For
  * Slurm the job has failed then, and nobody else requeues it, or can cancel it any more. SIGKILL is
@@ -66,66 +55,46 @@ static bool script_died_of_signal(const struct slurm_requeue_facts *facts)
 	       signal != SIGKILL;
 }
 
+/* The rules: the first that fits decides. LEAVE: Slurm is asked to requeue it by nobody, and
+ * slurm.conf decides. */
+#define SAY(verdict, why) ((struct slurm_requeue){verdict, why, false})
+#define NOTE(why) SAY(SLURM_SKIP_NOTE, why)
+#define WARN(why) SAY(SLURM_SKIP_WARN, why)
+#define LEAVE(verdict, why) ((struct slurm_requeue){verdict, why, true})
+// clang-format off
 static struct slurm_requeue decide_by_job(const struct slurm_requeue_facts *facts)
 {
 	const struct slurm_job *job = &facts->job;
 
-	if (!job->batch)
-		return skip_requeue(SLURM_SKIP_NOTE, "not requeued: no batch script started this "
-						     "job (srun, salloc)");
-	/* Somebody else has requeued it: this process belongs to an earlier start. */
-	if (job->restarts > facts->restarts || text_equal(job->state, "PENDING") ||
-	    text_equal(job->state, "REQUEUED"))
-		return skip_requeue(SLURM_SKIP_NOTE, "Slurm has requeued this job already");
-	if (facts->script_ended && text_equal(job->state, "COMPLETED"))
-		return skip_requeue(SLURM_SKIP_WARN,
-				    "not requeued: the batch script has ended before the training: "
-				    "it has to wait for it");
-	/*
-	 * Cancelled, timed out, or preempted with no grace time left: scontrol says COMPLETING for
-	 * all of them. Slurm requeues preempted jobs by itself; the others are meant to end.
-	 */
-	if (!slurm_job_is_running(job) && !script_died_of_signal(facts))
-		return skip_requeue(SLURM_SKIP_NOTE,
-				    "not requeued: Slurm has ended this job (scancel, the time "
-				    "limit without --signal), or requeues it itself (preemption)");
-	if (!job->requeueable)
-		return leave_requeue(SLURM_SKIP_WARN, "not requeued: the job does not allow it: "
-						      "submit it with sbatch --requeue");
-	return skip_requeue(SLURM_REQUEUE,
-			    facts->lost ? "the newest work is not durable: the job will resume "
-					  "from an earlier checkpoint"
-					: NULL);
+	return !job->batch ? NOTE("not requeued: no batch script started this job (srun, salloc)")
+		/* Somebody else has requeued it: this process belongs to an earlier start. */
+		: job->restarts > facts->restarts || text_equal(job->state, "PENDING") || text_equal(job->state, "REQUEUED")
+			? NOTE("Slurm has requeued this job already")
+		: facts->script_ended && text_equal(job->state, "COMPLETED")
+			? WARN("not requeued: the batch script has ended before the training: it has to wait for it")
+		/* Cancelled, timed out, or preempted with no grace time left: scontrol says COMPLETING for all of them. Slurm requeues preempted
+		 * jobs by itself; the others are meant to end. */
+		: !slurm_job_is_running(job) && !script_died_of_signal(facts)
+			? NOTE("not requeued: Slurm has ended this job (scancel, the time limit without --signal), or requeues it itself (preemption)")
+		: !job->requeueable ? LEAVE(SLURM_SKIP_WARN, "not requeued: the job does not allow it: submit it with sbatch --requeue")
+		: SAY(SLURM_REQUEUE, facts->lost ? "the newest work is not durable: the job will resume from an earlier checkpoint" : NULL);
 }
 
 struct slurm_requeue slurm_requeue_decide(const struct slurm_requeue_facts *facts)
 {
-	if (!facts->wanted || (!facts->preempted && !facts->lost))
-		return skip_requeue(SLURM_SKIP_SILENTLY, NULL);
-	if (!is_first_task(facts))
-		return skip_requeue(SLURM_SKIP_NOTE,
-				    "whether the job is requeued is for its first task to say");
-	if (is_meant_to_end(facts))
-		return leave_requeue(SLURM_SKIP_NOTE,
-				     "not requeued: this is the job's own time limit; submit it "
-				     "again to continue, or write #SBATCH --signal=B:TERM@120 "
-				     "into the script, which requeues it");
-	if (facts->lost && !facts->durable)
-		return leave_requeue(SLURM_SKIP_WARN,
-				     "not requeued: nothing is durable, so the job would start "
-				     "from "
-				     "scratch; find out why, then run `scontrol requeue`");
-	if (facts->asked == SLURM_QUERY_NO_PROGRAM)
-		return skip_requeue(SLURM_SKIP_WARN,
-				    "not requeued: scontrol is not installed here; with "
-				    "RequeueExit=75 in slurm.conf, Slurm requeues a batch script "
-				    "that exits with this code");
-	if (facts->asked == SLURM_QUERY_FAILED)
-		return skip_requeue(SLURM_SKIP_WARN,
-				    "not requeued: scontrol does not tell the state of this job, "
-				    "which may have been cancelled; requeue it by hand");
-	return decide_by_job(facts);
+	return !facts->wanted || (!facts->preempted && !facts->lost) ? SAY(SLURM_SKIP_SILENTLY, NULL)
+		: !is_first_task(facts) ? NOTE("whether the job is requeued is for its first task to say")
+		: is_meant_to_end(facts) ? LEAVE(SLURM_SKIP_NOTE, "not requeued: this is the job's own time limit; submit it again to continue, or write "
+			"#SBATCH --signal=B:TERM@120 into the script, which requeues it")
+		: facts->lost && !facts->durable ? LEAVE(SLURM_SKIP_WARN, "not requeued: nothing is durable, so the job would start from scratch; find out why, "
+			"then run `scontrol requeue`")
+		: facts->asked == SLURM_QUERY_NO_PROGRAM ? WARN("not requeued: scontrol is not installed here; with RequeueExit=75 in slurm.conf, Slurm requeues a "
+			"batch script that exits with this code")
+		: facts->asked == SLURM_QUERY_FAILED ? WARN("not requeued: scontrol does not tell the state of this job, which may have been cancelled; requeue it "
+			"by hand")
+		: decide_by_job(facts);
 }
+// clang-format on
 
 char *slurm_requeue_say(const struct slurm_requeue *decision, enum slurm_exit_rule rule,
 			int exit_code)

@@ -56,6 +56,8 @@ class Member(drilled.Job):
             asked = False
             if self.attempt <= PACED and not os.environ["REPRIEVE_JOB"].endswith("-undisturbed"):
                 asked = self.meet(state["step"])
+                # What is saved by itself after that may be too late for a snapshot.
+                self.every = 0 if asked else self.every
                 time.sleep(0.02)
             state = {"step": state["step"] + 1, "chain": hash((state["chain"], state["step"] + 1))}
             self.print(state["step"])

@@ -219,7 +219,7 @@ static void aws_spot_notice_is_told_once(void **state)
 	start_watch(fixture, "aws");
 	wait_health(&fixture->told, "aws", SOURCE_ARMED);
 	assert_int_equal(count_notices(&fixture->told), 0);
-	assert_int_equal(mock_fire(fixture->mock, MOCK_STOP, NULL), 0);
+	assert_int_equal(mock_control(fixture->mock, "fire", NULL, NULL), 0);
 	notice = wait_notice(&fixture->told, "aws", 0);
 	assert_int_equal(notice.kind, NOTICE_STOP);
 	assert_string_equal(notice.identity, "terminate");
@@ -234,7 +234,7 @@ static void aws_rebalance_is_advice(void **state)
 	struct notice notice;
 
 	start_cloud(fixture, &(struct mock_options){.cloud = MOCK_AWS});
-	assert_int_equal(mock_fire(fixture->mock, MOCK_ADVICE, NULL), 0);
+	assert_int_equal(mock_control(fixture->mock, "advice", NULL, NULL), 0);
 	start_watch(fixture, "aws");
 	notice = wait_notice(&fixture->told, "aws", 0);
 	assert_int_equal(notice.kind, NOTICE_ADVICE);
@@ -248,10 +248,10 @@ static void aws_token_is_renewed_after_401(void **state)
 	start_cloud(fixture, &(struct mock_options){.cloud = MOCK_AWS});
 	start_watch(fixture, "aws");
 	wait_health(&fixture->told, "aws", SOURCE_ARMED);
-	mock_expire_tokens(fixture->mock);
+	mock_control(fixture->mock, "expire", NULL, NULL);
 	wait_polls(fixture, "aws", state_of(fixture, "aws").polls + 2);
 	assert_int_equal(state_of(fixture, "aws").unknowns, 0);
-	mock_fire(fixture->mock, MOCK_STOP, NULL);
+	mock_control(fixture->mock, "fire", NULL, NULL);
 	assert_int_equal(wait_notice(&fixture->told, "aws", 0).kind, NOTICE_STOP);
 }
 
@@ -260,8 +260,7 @@ static void aws_hop_limit_is_told_apart(void **state)
 	struct fixture *fixture = *state;
 
 	start_cloud(fixture, &(struct mock_options){.cloud = MOCK_AWS});
-	mock_set_fault(fixture->mock,
-		       &(struct mock_fault){.method = "PUT", .count = -1, .kind = MOCK_HANG});
+	mock_control(fixture->mock, "fault", "{\"hang\": true, \"method\": \"PUT\"}", NULL);
 	start_watch(fixture, "aws");
 	assert_non_null(
 		strstr(wait_health(&fixture->told, "aws", SOURCE_UNAVAILABLE).why, "hop limit"));
@@ -272,8 +271,7 @@ static void aws_turned_off_is_told_apart(void **state)
 	struct fixture *fixture = *state;
 
 	start_cloud(fixture, &(struct mock_options){.cloud = MOCK_AWS});
-	mock_set_fault(fixture->mock,
-		       &(struct mock_fault){.count = -1, .kind = MOCK_STATUS, .number = 403});
+	mock_control(fixture->mock, "fault", "{\"status\": 403}", NULL);
 	start_watch(fixture, "aws");
 	assert_non_null(
 		strstr(wait_health(&fixture->told, "aws", SOURCE_UNAVAILABLE).why, "turned off"));
@@ -297,7 +295,7 @@ static void gcp_preemption_ends_the_hanging_get(void **state)
 	start_cloud(fixture, &(struct mock_options){.cloud = MOCK_GCP});
 	start_watch(fixture, "gcp");
 	wait_health(&fixture->told, "gcp", SOURCE_ARMED);
-	mock_fire(fixture->mock, MOCK_STOP, NULL);
+	mock_control(fixture->mock, "fire", NULL, NULL);
 	notice = wait_notice(&fixture->told, "gcp", 0);
 	assert_int_equal(notice.kind, NOTICE_STOP);
 	assert_deadline(fixture, &notice);
@@ -308,7 +306,7 @@ static void gcp_already_preempted_at_the_start(void **state)
 	struct fixture *fixture = *state;
 
 	start_cloud(fixture, &(struct mock_options){.cloud = MOCK_GCP});
-	mock_fire(fixture->mock, MOCK_STOP, NULL);
+	mock_control(fixture->mock, "fire", NULL, NULL);
 	start_watch(fixture, "gcp");
 	assert_int_equal(wait_notice(&fixture->told, "gcp", 0).kind, NOTICE_STOP);
 }
@@ -319,14 +317,11 @@ static void gcp_503_at_the_flip(void **state)
 	struct fixture *fixture = *state;
 
 	start_cloud(fixture, &(struct mock_options){.cloud = MOCK_GCP});
-	mock_set_fault(fixture->mock,
-		       &(struct mock_fault){
-			       .path = "/computeMetadata/v1/instance/preempted",
-			       .count = 3,
-			       .kind = MOCK_STATUS,
-			       .number = 503,
-		       });
-	mock_fire(fixture->mock, MOCK_STOP, NULL);
+	mock_control(fixture->mock, "fault",
+		     "{\"status\": 503, \"count\": 3, \"path\": "
+		     "\"/computeMetadata/v1/instance/preempted\"}",
+		     NULL);
+	mock_control(fixture->mock, "fire", NULL, NULL);
 	start_watch(fixture, "gcp");
 	assert_int_equal(wait_notice(&fixture->told, "gcp", 0).kind, NOTICE_STOP);
 	assert_int_equal(state_of(fixture, "gcp").unknowns, 3);
@@ -339,7 +334,7 @@ static void gcp_maintenance_is_advice(void **state)
 	start_cloud(fixture, &(struct mock_options){.cloud = MOCK_GCP});
 	start_watch(fixture, "gcp");
 	wait_health(&fixture->told, "gcp", SOURCE_ARMED);
-	mock_fire(fixture->mock, MOCK_ADVICE, NULL);
+	mock_control(fixture->mock, "advice", NULL, NULL);
 	assert_int_equal(wait_notice(&fixture->told, "gcp", 0).kind, NOTICE_ADVICE);
 }
 
@@ -352,11 +347,11 @@ static void azure_preempt_and_its_cancellation(void **state)
 		    &(struct mock_options){.cloud = MOCK_AZURE, .vm_name = "Train-VMSS_4"});
 	start_watch(fixture, "azure");
 	wait_health(&fixture->told, "azure", SOURCE_ARMED);
-	mock_fire(fixture->mock, MOCK_STOP, NULL);
+	mock_control(fixture->mock, "fire", NULL, NULL);
 	first = wait_notice(&fixture->told, "azure", 0);
 	assert_int_equal(first.kind, NOTICE_STOP);
 	assert_deadline(fixture, &first);
-	assert_int_equal(mock_cancel(fixture->mock, NULL), 0);
+	assert_int_equal(mock_control(fixture->mock, "cancel", NULL, NULL), 0);
 	second = wait_notice(&fixture->told, "azure", 1);
 	assert_int_equal(second.kind, NOTICE_CANCELLED);
 	assert_string_equal(second.identity, first.identity);
@@ -367,13 +362,13 @@ static void azure_other_machines_and_freezes_are_no_notices(void **state)
 	struct fixture *fixture = *state;
 
 	start_cloud(fixture, &(struct mock_options){.cloud = MOCK_AZURE});
-	mock_fire(fixture->mock, MOCK_FOREIGN, NULL);
-	mock_fire(fixture->mock, MOCK_ADVICE, NULL);
+	mock_control(fixture->mock, "foreign", NULL, NULL);
+	mock_control(fixture->mock, "advice", NULL, NULL);
 	start_watch(fixture, "azure");
 	wait_health(&fixture->told, "azure", SOURCE_ARMED);
 	wait_polls(fixture, "azure", 2);
 	assert_int_equal(count_notices(&fixture->told), 0);
-	mock_fire(fixture->mock, MOCK_STOP, NULL);
+	mock_control(fixture->mock, "fire", NULL, NULL);
 	assert_int_equal(wait_notice(&fixture->told, "azure", 0).kind, NOTICE_STOP);
 }
 
@@ -382,14 +377,10 @@ static void azure_throttling_is_survived(void **state)
 	struct fixture *fixture = *state;
 
 	start_cloud(fixture, &(struct mock_options){.cloud = MOCK_AZURE});
-	mock_set_fault(fixture->mock,
-		       &(struct mock_fault){
-			       .path = "/metadata/scheduledevents",
-			       .count = 1,
-			       .kind = MOCK_STATUS,
-			       .number = 429,
-		       });
-	mock_fire(fixture->mock, MOCK_STOP, NULL);
+	mock_control(fixture->mock, "fault",
+		     "{\"status\": 429, \"count\": 1, \"path\": \"/metadata/scheduledevents\"}",
+		     NULL);
+	mock_control(fixture->mock, "fire", NULL, NULL);
 	start_watch(fixture, "azure");
 	assert_int_equal(wait_notice(&fixture->told, "azure", 0).kind, NOTICE_STOP);
 	assert_int_equal(state_of(fixture, "azure").unknowns, 1);
@@ -424,7 +415,7 @@ static void one_that_hangs_delays_nothing(void **state)
 	setenv("REPRIEVE_AZURE_METADATA_ENDPOINT", url, 1);
 	start_watch(fixture, "azure,gcp");
 	wait_health(&fixture->told, "gcp", SOURCE_ARMED);
-	mock_fire(fixture->mock, MOCK_STOP, NULL);
+	mock_control(fixture->mock, "fire", NULL, NULL);
 	assert_int_equal(wait_notice(&fixture->told, "gcp", 0).kind, NOTICE_STOP);
 	assert_int_equal(state_of(fixture, "azure").health, SOURCE_STARTING);
 	cloud_watch_stop(fixture->watch);
@@ -435,11 +426,11 @@ static void one_that_hangs_delays_nothing(void **state)
 /* A login page, another cloud's server, half a body, resets: none is a notice, none is "armed". */
 static void what_is_not_understood_is_no_notice(void **state)
 {
-	static const struct mock_fault faults[] = {
-		{.count = -1, .kind = MOCK_HTML},
-		{.count = -1, .kind = MOCK_RESET},
-		{.count = -1, .kind = MOCK_STATUS, .number = 500},
-		{.path = "/latest/meta-data", .count = -1, .kind = MOCK_TRUNCATE},
+	static const char *const faults[] = {
+		"{\"html\": true}",
+		"{\"reset\": true}",
+		"{\"status\": 500}",
+		"{\"path\": \"/latest/meta-data\", \"truncate\": true}",
 	};
 
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
@@ -447,16 +438,16 @@ static void what_is_not_understood_is_no_notice(void **state)
 		struct source_state seen;
 
 		start_cloud(fixture, &(struct mock_options){.cloud = MOCK_AWS});
-		mock_fire(fixture->mock, MOCK_STOP, NULL);
-		mock_fire(fixture->mock, MOCK_ADVICE, NULL);
-		mock_set_fault(fixture->mock, &faults[i]);
+		mock_control(fixture->mock, "fire", NULL, NULL);
+		mock_control(fixture->mock, "advice", NULL, NULL);
+		mock_control(fixture->mock, "fault", faults[i], NULL);
 		start_watch(fixture, "aws");
 		wait_polls(fixture, "aws", 3);
 		seen = state_of(fixture, "aws");
 		assert_int_equal(seen.unknowns, seen.polls);
 		assert_int_equal(count_notices(&fixture->told), 0);
 		/* And when the fault ends, the notice is seen: it was there all the time. */
-		mock_set_fault(fixture->mock, &(struct mock_fault){0});
+		mock_control(fixture->mock, "fault", "{}", NULL);
 		wait_notice(&fixture->told, "aws", 0);
 		tear_down(state);
 		set_up(state);
@@ -481,7 +472,7 @@ static void the_wrong_cloud_is_unknown(void **state)
 		struct fixture *fixture = *state;
 
 		start_cloud(fixture, &(struct mock_options){.cloud = rows[i].cloud});
-		mock_fire(fixture->mock, MOCK_STOP, NULL);
+		mock_control(fixture->mock, "fire", NULL, NULL);
 		setenv(rows[i].variable, mock_url(fixture->mock), 1);
 		start_watch(fixture, rows[i].source);
 		wait_polls(fixture, rows[i].source, 2);

@@ -148,8 +148,8 @@ static void the_probe(void **state)
 		for (int tries = 0; !found && tries < 10; tries++)
 			found = source_table_probe(mock_url(mock), &cancel);
 		assert_non_null(found);
-		assert_string_equal(found->name, mock_cloud_name(clouds[i]));
-		mock_set_fault(mock, &(struct mock_fault){.count = -1, .kind = MOCK_HTML});
+		assert_string_equal(found->name, mock_clouds[clouds[i]].name);
+		mock_control(mock, "fault", "{\"html\": true}", NULL);
 		assert_null(source_table_probe(mock_url(mock), &cancel));
 		mock_stop(mock);
 	}

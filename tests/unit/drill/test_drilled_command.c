@@ -1,4 +1,4 @@
-#include "drill/drilled_command.h"
+#include "drill/drill.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

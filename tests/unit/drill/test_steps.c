@@ -209,6 +209,38 @@ static void two_machines(void **state)
 	assert_int_equal(facts_of(120, -1, "step").last, 130);
 }
 
+// clang-format off
+/* Of a save at step 60, when the drill has seen the line of step 58. */
+static const struct {
+	double low, step, next;
+	bool next_counted, exact;
+} saves[] = {
+	{60, 60, 0, false, true},
+	{58, 60, 0, false, false},
+	/* The next machine goes on right behind it. */
+	{58, 60, 61, true, true},
+	{58, 60, 70, true, false},
+	{58, 3, 61, true, false},
+	{58, 3, 1, true, false},
+	{58, 200, 201, true, false},
+};
+// clang-format on
+
+static void the_step_of_a_snapshot_is_one_of_the_count(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(saves) / sizeof(saves[0]); i++) {
+		struct step_facts facts = {.first = 1, .last = 64, .stride = 1};
+
+		facts.low = facts.high = saves[i].low;
+		facts.step = saves[i].step;
+		facts.next = saves[i].next;
+		facts.next_counted = saves[i].next_counted;
+		if (step_facts_are_exact(&facts) != saves[i].exact)
+			fail_msg("row %zu", i);
+	}
+}
+
 static void what_is_lost(void **state)
 {
 	struct step_facts facts =
@@ -234,6 +266,7 @@ int main(void)
 		cmocka_unit_test(steps_that_fall),
 		cmocka_unit_test(each_count),
 		cmocka_unit_test(two_machines),
+		cmocka_unit_test(the_step_of_a_snapshot_is_one_of_the_count),
 		cmocka_unit_test(what_is_lost),
 	};
 

@@ -58,112 +58,42 @@ static struct round_facts good(void)
 	return facts;
 }
 
-static void break_nothing(struct round_facts *facts)
-{
-	(void)facts;
-}
-static void break_command(struct round_facts *facts)
-{
-	facts->fired_ms = -1;
-	facts->exit_code = 127;
-}
-static void break_start(struct round_facts *facts)
-{
-	facts->events.launched_ms = -1;
-}
-static void break_time(struct round_facts *facts)
-{
-	facts->exit_code = 0;
-	snprintf(facts->events.elsewhere, sizeof(facts->events.elsewhere), "out/a.pt");
-}
-static void break_notice(struct round_facts *facts)
-{
-	facts->events.noticed_ms = -1;
-}
-static void break_commit(struct round_facts *facts)
-{
-	facts->events.commit.id = (struct snapshot_id){0, 0};
-	facts->events.checkpoint_count = 0;
-}
-static void break_deadline(struct round_facts *facts)
-{
-	facts->events.due.at_ms = facts->events.commit.at_ms = 41000;
-}
-static void add_late_commit(struct round_facts *facts)
-{
-	facts->events.commit.at_ms = 41000;
-}
-static void break_newer(struct round_facts *facts)
-{
-	facts->exit_code = 74;
-	facts->events.first_after_notice.at_ms = 10900;
-}
-static void break_exit(struct round_facts *facts)
-{
-	facts->exit_code = 9;
-}
-static void break_store(struct round_facts *facts)
-{
-	facts->commit_good = false;
-}
-static void break_newest(struct round_facts *facts)
-{
-	facts->store_newest = (struct snapshot_id){1, 2};
-}
-static void break_reading(struct round_facts *facts)
-{
-	snprintf(facts->store_error, sizeof(facts->store_error), "it is gone");
-}
-static void cut_next(struct round_facts *facts)
-{
-	facts->next_cut = true;
-}
-static void break_next(struct round_facts *facts)
-{
-	facts->next_launched = false;
-}
-static void break_restore(struct round_facts *facts)
-{
-	facts->next_restored = (struct snapshot_id){0, 0};
-}
-static void fail_next(struct round_facts *facts)
-{
-	facts->next_failed = 3;
-	facts->steps.next_counted = false;
-}
-static void begin_anew(struct round_facts *facts)
-{
-	facts->steps.next = 1;
-}
-static void load_older(struct round_facts *facts)
-{
-	facts->steps.next = 61;
-}
-static void go_ahead(struct round_facts *facts)
-{
-	facts->steps.next = 500;
-}
-static void say_nothing(struct round_facts *facts)
-{
-	facts->steps = (struct step_facts){.step = -1, .stride = 1};
-}
-static void save_early(struct round_facts *facts)
-{
-	facts->steps = (struct step_facts){.word = "step",
-					   .counted = true,
-					   .next_counted = true,
-					   .step = -1,
-					   .stride = 1};
-}
-static void lose_much(struct round_facts *facts)
-{
-	facts->lost_most = 4;
-}
-static void lose_perhaps(struct round_facts *facts)
-{
-	facts->lost_most = 10;
-	facts->steps.stride = 10;
-}
+#define BREAK(name, ...)                            \
+	static void name(struct round_facts *facts) \
+	{                                           \
+		__VA_ARGS__;                        \
+	}
+
+BREAK(break_nothing, (void)facts)
+BREAK(break_command, facts->fired_ms = -1, facts->exit_code = 127)
+BREAK(break_start, facts->events.launched_ms = -1)
+BREAK(break_time, facts->exit_code = 0,
+      snprintf(facts->events.elsewhere, sizeof(facts->events.elsewhere), "out/a.pt"))
+BREAK(break_notice, facts->events.noticed_ms = -1)
+BREAK(break_commit, facts->events.commit.id = (struct snapshot_id){0, 0},
+      facts->events.checkpoint_count = 0)
+BREAK(break_deadline, facts->events.due.at_ms = facts->events.commit.at_ms = 41000)
+BREAK(add_late_commit, facts->events.commit.at_ms = 41000)
+BREAK(break_newer, facts->exit_code = 74, facts->events.first_after_notice.at_ms = 10900)
+BREAK(break_exit, facts->exit_code = 9)
+BREAK(break_store, facts->commit_good = false)
+BREAK(break_newest, facts->store_newest = (struct snapshot_id){1, 2})
+BREAK(break_reading, snprintf(facts->store_error, sizeof(facts->store_error), "it is gone"))
+BREAK(cut_next, facts->next_cut = true)
+BREAK(break_next, facts->next_launched = false)
+BREAK(break_restore, facts->next_restored = (struct snapshot_id){0, 0})
+BREAK(fail_next, facts->next_failed = 3, facts->steps.next_counted = false)
+BREAK(begin_anew, facts->steps.next = 1)
+BREAK(load_older, facts->steps.next = 61)
+BREAK(go_ahead, facts->steps.next = 500)
+BREAK(say_nothing, facts->steps = (struct step_facts){.step = -1, .stride = 1})
+BREAK(save_early, facts->steps = (struct step_facts){.word = "step",
+						     .counted = true,
+						     .next_counted = true,
+						     .step = -1,
+						     .stride = 1})
+BREAK(lose_much, facts->lost_most = 4)
+BREAK(lose_perhaps, facts->lost_most = 10, facts->steps.stride = 10)
 
 // clang-format off
 static const struct {
@@ -228,8 +158,8 @@ static void what_a_round_has_cost(void **state)
 	assert_int_equal(verdict.saved_ms, 500);
 	assert_int_equal(verdict.durable_ms, 1000);
 	assert_int_equal(verdict.margin_ms, 29000);
-	assert_int_equal(verdict.lost_steps, 5);
-	assert_int_equal(verdict.lost_ms, 1600);
+	assert_int_equal(verdict.lost.steps.most, 5);
+	assert_int_equal(verdict.lost.ms, 1600);
 }
 
 static void a_gang(void **state)
@@ -242,6 +172,19 @@ static void a_gang(void **state)
 	/* What one knows to be durable is so for all. */
 	each[0].events.commit = (struct run_commit){.step = -1};
 	verdict_share_commit(&round);
+	verdict_round(&round);
+	assert_int_equal(round.result, DRILL_PASS);
+	/* One has heard of it at its end, and not its step. */
+	each[1].events.commit.step = -1;
+	verdict_share_commit(&round);
+	assert_int_equal(each[1].events.commit.step, 120);
+	/* The next start has committed what all had put. */
+	each[0].next_restored = (struct snapshot_id){1, 4};
+	verdict_adopt(&round);
+	verdict_round(&round);
+	assert_int_equal(round.result, DRILL_FAIL);
+	each[1].next_restored = each[0].next_restored;
+	verdict_adopt(&round);
 	verdict_round(&round);
 	assert_int_equal(round.result, DRILL_PASS);
 	/* The cause is named, and not what follows from it. */
@@ -278,8 +221,8 @@ static const struct {
 	{{.rounds_wanted = 2, .rounds_done = 1, .timed_out = true}, DRILL_FAIL, "1 of 2"},
 	{{.rounds_wanted = 1, .too_large = "it is too large"}, DRILL_UNPROVEN, "it is too large"},
 	{{.rounds_wanted = 1, .undisturbed_exit = 4}, DRILL_FAIL, "undisturbed run failed with 4"},
-	{{.rounds_wanted = 1, .rounds_done = 1, .rounds_passed = 1, .last_ran = true, .comparison = COMPARISON_MISSING}, DRILL_FAIL, "did not write"},
-	{{.rounds_wanted = 1, .rounds_done = 1, .rounds_passed = 1, .last_ran = true, .comparison = COMPARISON_MISSING_UNDISTURBED}, DRILL_UNPROVEN, "did not write"},
+	{{.rounds_wanted = 1, .rounds_done = 1, .rounds_passed = 1, .last_ran = true, .comparison = COMPARISON_MISSING}, DRILL_FAIL, "the result was not written by the preempted"},
+	{{.rounds_wanted = 1, .rounds_done = 1, .rounds_passed = 1, .last_ran = true, .comparison = COMPARISON_MISSING_UNDISTURBED}, DRILL_UNPROVEN, "the result was not written by the undisturbed"},
 	{{.rounds_wanted = 1, .rounds_done = 1, .rounds_passed = 1, .last_ran = true, .comparison = COMPARISON_NOT_MADE}, DRILL_UNPROVEN, "could not be compared"},
 };
 // clang-format on
