@@ -36,6 +36,7 @@ mutation-self| install     | jobs     | 2
 size         | install     | jobs     | 1
 size-self    | install     | jobs     | 1
 shellcheck   | install     | jobs     | 2
+findings     |             | jobs     | 2
 format       | install     | jobs     | 2
 manpage      | install     | jobs     | 1
 ci-files     | install     | waits    | 3
@@ -231,7 +232,13 @@ lane_linkage() { tests/check_layering.sh --link build; }
 
 lane_shellcheck() {
 	have shellcheck
-	sources '*.sh' | xargs shellcheck .ci/run supervisor/packaging/debian/prerm
+	sources '*.sh' | xargs shellcheck .ci/run supervisor/packaging/debian/prerm findings/*.sh
+}
+
+# Their form alone: they install packages, and what they say of them is tried by hand.
+lane_findings() {
+	tests/check_findings.sh --self-test
+	tests/check_findings.sh
 }
 
 lane_manpage() {
