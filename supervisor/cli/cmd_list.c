@@ -200,7 +200,6 @@ int cmd_list(int argc, char **argv)
 	auto_(snapshot_list_release) struct snapshot_list list = {0};
 	const struct store_command *store_command = &options.store_command;
 	double price;
-	uint64_t bytes;
 	struct err err;
 	int code = store_command_begin(&verb_list, argc, argv, &options);
 
@@ -208,20 +207,19 @@ int cmd_list(int argc, char **argv)
 		return code;
 	if (!store_command->storage)
 		return list_jobs(store_command);
-	if (storage_list_snapshots(store_command->storage, &list, NULL, &err) < 0 ||
-	    storage_size(store_command->storage, &bytes, NULL, &err) < 0)
+	if (storage_list_snapshots(store_command->storage, &list, NULL, &err) < 0)
 		return store_command_fail(store_command, &err);
 	code = list.count == 0 ? store_command_check_job(store_command) : -1;
 	if (code >= 0)
 		return code;
 	price = options.price < 0 ? storage_price_of(store_command->store) : options.price;
 	if (store_command->json) {
-		print_json(store_command, &list, bytes, price);
+		print_json(store_command, &list, list.bytes, price);
 	} else if (list.count == 0) {
 		printf("job %s has no snapshots in %s\n", store_command->job, store_command->store);
 	} else {
 		print_table(&list);
-		print_total(bytes, price);
+		print_total(list.bytes, price);
 	}
 	return 0;
 }

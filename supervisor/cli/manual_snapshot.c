@@ -185,7 +185,7 @@ static int yield_to_running(struct store_command *store_command,
 int manual_snapshot_save(struct store_command *store_command,
 			 const struct manual_snapshot *manual_snapshot, const char *word)
 {
-	struct claim claim = {.policy = RESTORE_LATEST};
+	struct claim claim = {.policy = RESTORE_LATEST, .saves_at_once = true};
 	struct attempt attempt = {0};
 	struct save_request request = {0};
 	struct save_result result = {0};
