@@ -172,7 +172,8 @@ void look_keep(struct storage *storage)
 
 	pthread_mutex_lock(&look->mutex);
 	for (size_t i = 0; i < look->count; i++)
-		look->answers[i]->uses += pthread_equal(look->answers[i]->by, pthread_self()) != 0;
+		if (pthread_equal(look->answers[i]->by, pthread_self()))
+			look->answers[i]->uses++;
 	pthread_mutex_unlock(&look->mutex);
 }
 

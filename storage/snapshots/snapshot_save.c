@@ -220,7 +220,6 @@ static int send_changed_files(struct saving *saving, struct file_tree *tree, str
 	struct file_reader_request request = {
 		.tree = tree,
 		.packing = &saving->packing,
-		.keep_open = true,
 		.on_progress = report_progress,
 		.arg = saving,
 	};
