@@ -2,8 +2,8 @@
 # What Reprieve costs, as ratios within one run: things to compare are measured in turn (A B A B ...), and medians are shown. The
 # aims are printed beside the numbers; nothing is asserted, because a shared machine is no place to assert a time on.
 #   tests/bench/run.sh [--smoke] [BINARY [PART...]]      --smoke: small and short, to see that it works, and stores.sh too
-#   PART            what to measure, all by default: start_up idle_cost shim_cost flag_cost torch_cost delivery notices completion
-#                   metadata growth trips many_files gangs snapshots
+#   PART            what to measure, all by default: start_up idle_cost shim_cost flag_cost torch_cost notices completion
+#                   growth trips many_files gangs snapshots
 #   BENCH_DIR       where the checkpoint and the copies go: a tmpfs with five times BENCH_MIB free (default /dev/shm)
 #   BENCH_MIB       size of the checkpoint (default 1024)        BENCH_ROUNDS     of each measurement (default 5)
 set -euo pipefail
@@ -251,17 +251,6 @@ snapshots() {
 	done
 }
 
-# BENCH_TORCH: a Python with torch, for real ranks of torchrun.
-delivery() {
-	local kind middle worst
-	echo "from a request to the handlers of all 8 ranks (median of $rounds)"
-	row "" "median" "worst" "aim"
-	while IFS=$'\t' read -r kind middle worst; do
-		row "below $kind" "$(ms "$middle")" "$(ms "$worst")" "< 50 ms"
-	done < <("$python" "$here/delivery.py" "$binary" "$rounds" 2>>log
-		if [ -n "${BENCH_TORCH-}" ]; then "$python" "$here/delivery.py" "$binary" "$rounds" "$BENCH_TORCH" 2>>log; fi)
-}
-
 # Simulated; 1,024 members take two minutes.
 gangs() {
 	local scale members all=(16 128 1024)
@@ -282,12 +271,11 @@ script() {
 }
 notices() { script notices; }
 completion() { script completion; }
-metadata() { script metadata; }
 growth() { script growth; }
 trips() { script trips; }
 many_files() { script many_files; }
 
-parts=(start_up idle_cost shim_cost flag_cost torch_cost delivery notices completion metadata growth trips many_files gangs snapshots)
+parts=(start_up idle_cost shim_cost flag_cost torch_cost notices completion growth trips many_files gangs snapshots)
 if [ $# -gt 1 ]; then
 	shift
 	for part; do
