@@ -48,7 +48,7 @@ static const char *format_seconds(int64_t milliseconds, char cell[CELL])
 static const char *format_losses(struct losses losses, char cell[CELL])
 {
 	int64_t most = losses.steps.most;
-	char length[32] = "", steps[48] = "steps of a number that is not known";
+	char length[15] = "", steps[48] = "steps of a number that is not known";
 
 	if (most != VERDICT_UNKNOWN)
 		snprintf(steps, sizeof(steps), "%s%" PRId64 " %s%s",
