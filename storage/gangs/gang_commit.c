@@ -28,9 +28,6 @@ void storage_set_gang(struct storage *storage, uint32_t members, uint32_t member
 {
 	storage->gang.members = members;
 	storage->gang.member = member;
-	/* It waits for others first. */
-	if (members > 1)
-		look_end(storage);
 }
 
 /* --- one's own part --- */
