@@ -53,116 +53,47 @@ bool storage_is_reserved_name(const char *name)
 	return text_equal(name, FORMAT_KEY) || text_equal(name, "jobs") || text_equal(name, "tmp");
 }
 
-/* An opening that reads what is needed behind it meanwhile. */
-struct opening {
-	struct storage *storage;
-	const char *url;
-	bool create;
-	bool made; /* the marker was not there */
-	struct cancel *cancel;
-	int result;
-	struct err err;
-};
-
-static void put_marker(struct opening *opening)
-{
-	struct err *err = &opening->err;
-
-	*err = (struct err){0};
-	opening->made =
-		record_put_format(opening->storage->transfer.store, opening->cancel, err) == 0;
-	if (!opening->made && err->kind != ERR_EXISTS)
-		opening->result = err_wrap(err, "store %s: cannot write to it", opening->url);
-}
-
-/* With `create` something is always put, although it is mostly there already: the answer "exists"
+/* With `create` the marker is always put, although it is mostly there already: the answer "exists"
  * comes only from a store that can be written to. */
-static void prove_writable(void *arg)
+static int check_marker(struct store *store, const char *url, bool create, bool *made,
+			struct cancel *cancel, struct err *err)
 {
-	struct opening *opening = arg;
-	struct store *store = opening->storage->transfer.store;
+	struct err own = {0};
+	auto_json json_t *body = NULL;
 
-	if (opening->create && store->condition)
-		opening->result = store_prove(store, opening->url, opening->cancel, &opening->err);
-	else if (opening->create)
-		put_marker(opening);
-}
-
-static void want_first(struct storage *storage, bool create)
-{
-	look_want(storage, text_copy(FORMAT_KEY));
-	if (!storage->transfer.job)
-		return;
-	job_records_want_lineage(storage);
-	pack_aside_want(storage);
-	if (create)
-		look_want(storage, text_format("jobs/%s/draining/", storage->transfer.job));
-}
-
-static int explain_marker(const char *url, const struct err *own, struct err *err)
-{
-	if (own->kind == ERR_NOT_FOUND)
+	*made = create && record_put_format(store, cancel, &own) == 0;
+	if (create && !*made && own.kind != ERR_EXISTS) {
+		if (err)
+			*err = own;
+		return err_wrap(err, "store %s: cannot write to it", url);
+	}
+	if (job_record_get(store, FORMAT_KEY, RECORD_FORMAT, &body, cancel, &own) == 0)
+		return 0;
+	if (own.kind == ERR_NOT_FOUND)
 		return err_set(err, ERR_NOT_FOUND,
 			       "%s is not a Reprieve store (no %s): nothing was saved there yet, "
 			       "or --store has to be as `reprieve run` was given it",
 			       url, FORMAT_KEY);
-	if (own->kind == ERR_CORRUPT)
-		return err_set(err, own->kind,
+	if (own.kind == ERR_CORRUPT)
+		return err_set(err, own.kind,
 			       "store %s is damaged: %s. Remove that file: the next start with the "
 			       "Reprieve that made the store puts it there again",
-			       url, own->text);
+			       url, own.text);
 	if (err)
-		*err = *own;
+		*err = own;
 	return err_wrap(err, "store %s", url);
 }
 
-static int check_marker(struct opening *opening, struct err *err)
+static int open_store(const char *url, bool create, bool read_only, struct store **store,
+		      bool *made, struct cancel *cancel, struct err *err)
 {
-	struct storage *storage = opening->storage;
-	auto_json json_t *body = NULL;
-	struct err own = {0};
-	int there;
-
-	want_first(storage, opening->create);
-	look_ask(storage, prove_writable, opening, opening->cancel);
-	there = look_record(storage, FORMAT_KEY, RECORD_FORMAT, &body, opening->cancel, &own);
-	/* It was read while it was put, or there was only something to prove. */
-	if (there < 0 && own.kind == ERR_NOT_FOUND && opening->create && opening->result == 0) {
-		if (!opening->made)
-			put_marker(opening);
-		there = opening->made ? 0
-				      : job_record_get(storage->transfer.store, FORMAT_KEY,
-						       RECORD_FORMAT, &body, opening->cancel, &own);
-	}
-	if (opening->result < 0) {
-		if (err)
-			*err = opening->err;
-		return -1;
-	}
-	return there < 0 ? explain_marker(opening->url, &own, err) : 0;
-}
-
-/* Sets storage->transfer.store, and what was found there. */
-static int open_store(struct storage *storage, const char *url, bool create, bool read_only,
-		      struct cancel *cancel, struct err *err)
-{
-	struct opening opening = {
-		.storage = storage,
-		.url = url,
-		.create = create && !read_only,
-		.cancel = cancel,
-	};
-	struct store **store = &storage->transfer.store;
 	struct err own = {0};
 
-	if (store_open_unproven(url, create, read_only, store, cancel, &own) == 0) {
-		if (check_marker(&opening, &own) == 0) {
-			storage->found = opening.made ? STORAGE_MADE : STORAGE_FOUND;
+	if (store_open(url, create, read_only, store, cancel, &own) == 0) {
+		if (check_marker(*store, url, create && !read_only, made, cancel, &own) == 0)
 			return 0;
-		}
 		store_close(*store);
 		*store = NULL;
-		look_end(storage);
 	}
 	/* A bucket's error has said which permission. */
 	if (own.kind == ERR_DENIED && text_starts(url, "file://"))
@@ -185,18 +116,19 @@ static bool use_claim_room(const struct storage_options *options, struct cancel 
 	       claim_room_use(store, options->job, cancel);
 }
 
-static int open_with_room(struct storage *storage, const struct storage_options *options,
-			  struct cancel *cancel, struct err *err)
+static int open_with_room(const struct storage_options *options, struct store **store, bool *made,
+			  bool *used_room, struct cancel *cancel, struct err *err)
 {
 	struct err own = {0};
 
-	if (open_store(storage, options->url, options->create, options->read_only, cancel, &own) ==
-	    0)
+	*used_room = false;
+	if (open_store(options->url, options->create, options->read_only, store, made, cancel,
+		       &own) == 0)
 		return 0;
 	if (own.kind == ERR_NO_SPACE) {
-		storage->used_claim_room = use_claim_room(options, cancel);
-		if (storage->used_claim_room &&
-		    open_store(storage, options->url, options->create, false, cancel, &own) == 0)
+		*used_room = use_claim_room(options, cancel);
+		if (*used_room && open_store(options->url, options->create, false, store, made,
+					     cancel, &own) == 0)
 			return 0;
 	}
 	if (err)
@@ -259,9 +191,10 @@ static void make_private_directory(const char *url)
 int storage_open(const struct storage_options *options, struct storage **result,
 		 struct cancel *cancel, struct err *err)
 {
-	auto_(storage_close) struct storage *storage = NULL;
+	struct storage *storage;
+	struct store *store = NULL;
 	enum weights_policy weights;
-	bool from_nothing;
+	bool from_nothing, made, used_room;
 
 	if (!job_is_valid(options->job))
 		return err_set(err, ERR_INVALID,
@@ -273,28 +206,30 @@ int storage_open(const struct storage_options *options, struct storage **result,
 	from_nothing = is_made_from_nothing(options->url);
 	if (options->is_private && options->create && !options->read_only)
 		make_private_directory(options->url);
+	if (open_with_room(options, &store, &made, &used_room, cancel, err) < 0) {
+		(void)store_explain_full(options->job, err);
+		return -1;
+	}
 	storage = memory_new(sizeof(*storage));
-	storage->transfer.job = text_copy(options->job);
-	pthread_mutex_init(&storage->look.mutex, NULL);
-	chunk_index_init(&storage->transfer.index);
-	pthread_mutex_init(&storage->claims.mutex, NULL);
-	if (open_with_room(storage, options, cancel, err) < 0)
-		return store_explain_full(options->job, err);
-	storage->transfer.store->manifest_most =
-		record_manifest_most(options->transfer.memory_bytes);
+	storage->used_claim_room = used_room;
+	store->manifest_most = record_manifest_most(options->transfer.memory_bytes);
+	storage->transfer.store = store;
 	storage->transfer.weights = weights;
 	storage->transfer.seed = random_seed();
 	storage->url = text_copy(options->url);
-	if (storage->found == STORAGE_MADE && from_nothing)
-		storage->found = STORAGE_MADE_FROM_NOTHING;
+	if (made)
+		storage->found = from_nothing ? STORAGE_MADE_FROM_NOTHING : STORAGE_MADE;
+	storage->transfer.job = text_copy(options->job);
 	storage->read_only = options->read_only;
 	storage->threads = options->threads ? options->threads : (unsigned)parallel_processors();
 	if (storage->threads > THREADS_MOST)
 		storage->threads = THREADS_MOST;
 	if (gethostname(storage->host, sizeof(storage->host) - 1) < 0)
 		text_set(storage->host, sizeof(storage->host), "unknown");
+	chunk_index_init(&storage->transfer.index);
+	pthread_mutex_init(&storage->claims.mutex, NULL);
 	plan_transfers(storage, options);
-	*result = steal(&storage);
+	*result = storage;
 	return 0;
 }
 
@@ -348,11 +283,11 @@ void storage_close(struct storage *storage)
 	if (!storage)
 		return;
 	pack_uploader_free(storage->transfer.uploader);
+	index_warmup_end(storage);
 	chunk_index_release(&storage->transfer.index);
 	pthread_mutex_destroy(&storage->claims.mutex);
 	free(storage->claims.items);
 	store_listing_release(&storage->aside);
-	look_release(&storage->look);
 	snapshot_catalogue_release(&storage->catalogue);
 	store_close(storage->transfer.store);
 	free(storage->gang.sharers);
@@ -387,19 +322,15 @@ int storage_list_jobs(const char *url, struct storage_job_names *jobs, struct ca
 {
 	static const char prefix[] = "jobs/";
 	auto_(store_listing_release) struct store_listing found = {0};
-	struct storage storage = {.look.mutex = PTHREAD_MUTEX_INITIALIZER};
-	struct store *store;
+	struct store *store = NULL;
+	bool made;
 	int result;
 
 	*jobs = (struct storage_job_names){0};
-	if (open_store(&storage, url, false, true, cancel, err) < 0) {
-		look_release(&storage.look);
+	if (open_store(url, false, true, &store, &made, cancel, err) < 0)
 		return -1;
-	}
-	store = storage.transfer.store;
 	result = store->ops->list(store, prefix, STORE_LEVEL, &found, cancel, err);
 	store_close(store);
-	look_release(&storage.look);
 	if (result < 0)
 		return err_wrap(err, "store %s", url);
 	jobs->names = memory_new(found.count * sizeof(*jobs->names));

@@ -56,9 +56,6 @@ struct claim {
 	 * is claimed. */
 	bool is_next;
 	uint32_t after;
-	/* One save follows at once, and then the end: what both read is asked for together with
-	 * what the claim reads. */
-	bool saves_at_once;
 };
 
 struct attempt {

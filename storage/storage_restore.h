@@ -73,8 +73,6 @@ struct snapshot_list {
 	/* Newest first. */
 	struct snapshot_info *items;
 	size_t count;
-	/* What the packs of the job take up in the store, whoever names them. */
-	uint64_t bytes;
 };
 
 /* All snapshots of the job; a damaged one is in the list and no error. */
@@ -85,6 +83,9 @@ AUTO(struct snapshot_list, snapshot_list_release);
 
 /* It certainly is not there, or no more: retention has removed it. */
 bool storage_is_forgotten(struct storage *storage, struct snapshot_id id, struct cancel *cancel);
+
+/* What the packs of the job take up in the store, whoever names them. */
+int storage_size(struct storage *storage, uint64_t *bytes, struct cancel *cancel, struct err *err);
 
 /* The manifest's body as JSON (see FORMAT.md): files, modes, sizes, chunks; `entries` also where
  * the store has them in pieces. The caller decrefs. */

@@ -60,18 +60,14 @@ static void add_singles(struct job_listing *listing, size_t prefix_length)
 	}
 }
 
-void job_records_want_singles(struct storage *storage)
-{
-	look_want(storage, text_format("jobs/%s/attempts/", storage->transfer.job));
-}
-
 int job_records_list_singles(struct storage *storage, struct job_listing *listing,
 			     struct cancel *cancel, struct err *err)
 {
 	auto_free char *prefix = text_format("jobs/%s/attempts/", storage->transfer.job);
 
 	store_listing_release(&listing->singles);
-	if (look_list(storage, prefix, &listing->singles, cancel, err) < 0)
+	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL,
+					       &listing->singles, cancel, err) < 0)
 		return -1;
 	add_singles(listing, strlen(prefix));
 	return 0;
@@ -115,7 +111,8 @@ int job_records_list_snapshots(struct storage *storage, struct job_listing *list
 	auto_(store_listing_release) struct store_listing found = {0};
 	struct lineage *lineage = &listing->lineage;
 
-	if (look_list(storage, prefix, &found, cancel, err) < 0)
+	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
+					       cancel, err) < 0)
 		return -1;
 	lineage->snapshots = memory_new(found.count * sizeof(*lineage->snapshots));
 	listing->manifests = memory_new(found.count * sizeof(*listing->manifests));
@@ -132,18 +129,10 @@ int job_records_list_snapshots(struct storage *storage, struct job_listing *list
 	return 0;
 }
 
-void job_records_want_lineage(struct storage *storage)
-{
-	look_want(storage, text_format("jobs/%s/snapshots/", storage->transfer.job));
-	job_records_want_singles(storage);
-}
-
 int job_records_list_lineage(struct storage *storage, struct job_listing *listing,
 			     struct cancel *cancel, struct err *err)
 {
 	*listing = (struct job_listing){0};
-	job_records_want_lineage(storage);
-	look_ask(storage, NULL, NULL, cancel);
 	if (job_records_list_snapshots(storage, listing, cancel, err) == 0 &&
 	    job_records_list_attempts(storage, listing, cancel, err) == 0)
 		return 0;
@@ -158,10 +147,6 @@ int job_records_list(struct storage *storage, struct job_listing *listing, struc
 	 * pack that is not listed is missing. */
 	if (job_records_list_lineage(storage, listing, cancel, err) < 0)
 		return -1;
-	/* The pins are for who reads all of it. */
-	look_want(storage, text_format("jobs/%s/pins/", storage->transfer.job));
-	pack_aside_want(storage);
-	look_want(storage, text_format("jobs/%s/packs/", storage->transfer.job));
 	if (listed_claims_read(storage, listing, cancel, err) == 0 &&
 	    pack_listing_get_all(storage, &listing->packs, cancel, err) == 0 &&
 	    pack_aside_list(storage, cancel, err) == 0)

@@ -201,7 +201,7 @@ int job_record_get_manifest_head(struct storage *storage, struct snapshot_id id,
 	auto_free char *key = job_record_key_snapshot(storage, id);
 	auto_json json_t *body = NULL;
 
-	if (look_record(storage, key, RECORD_SNAPSHOT, &body, cancel, err) < 0)
+	if (job_record_get(storage->transfer.store, key, RECORD_SNAPSHOT, &body, cancel, err) < 0)
 		return -1;
 	if (manifest_decode(body, storage->transfer.job, id, manifest, err) < 0)
 		return err_wrap(err, "%s", key);
@@ -287,7 +287,8 @@ int job_records_list_ids(struct storage *storage, const char *kind, struct snaps
 
 	*ids = NULL;
 	*count = 0;
-	if (look_list(storage, prefix, &found, cancel, err) < 0)
+	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
+					       cancel, err) < 0)
 		return -1;
 	*ids = memory_new(found.count * sizeof(**ids));
 	for (size_t i = 0; i < found.count; i++) {

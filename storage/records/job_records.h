@@ -119,9 +119,7 @@ struct job_listing {
 /* All of it; all claims were read. ERR_VERSION: another version wrote one. */
 int job_records_list(struct storage *storage, struct job_listing *listing, struct cancel *cancel,
 		     struct err *err);
-/* Wants the listings of job_records_list_lineage() (look.h). */
-void job_records_want_lineage(struct storage *storage);
-/* The same without packs, and no claim was read: two listings, at once. */
+/* The same without packs, and no claim was read: two listings. */
 int job_records_list_lineage(struct storage *storage, struct job_listing *listing,
 			     struct cancel *cancel, struct err *err);
 /* The ids of the objects below jobs/<job>/<kind>/ ("snapshots" or "pins"), ascending; the caller
@@ -135,8 +133,6 @@ int job_records_list_snapshots(struct storage *storage, struct job_listing *list
  * lineage.snapshots to be filled; the caller frees with job_listing_release(). */
 int job_records_list_attempts(struct storage *storage, struct job_listing *listing,
 			      struct cancel *cancel, struct err *err);
-/* Wants the listing of the next one (look.h). */
-void job_records_want_singles(struct storage *storage);
 /* Only those that have a record: the newest ones always have. */
 int job_records_list_singles(struct storage *storage, struct job_listing *listing,
 			     struct cancel *cancel, struct err *err);

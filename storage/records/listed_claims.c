@@ -2,9 +2,13 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/workers.h"
 #include "job_records.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+
+#define CLAIMS_AT_ONCE 16
 
 /* For a damaged or lost claim: the parent of the attempt's first readable snapshot is what it
  * started from. */
@@ -79,7 +83,8 @@ static int read_claim(struct storage *storage, const struct job_listing *listing
 		return 0;
 	/* Another one is known by other records. */
 	if (records->claimed && !find_known(&storage->claims, records->claimed_ms, &claim)) {
-		if (look_record(storage, key, RECORD_ATTEMPT, &body, cancel, &own) == 0)
+		if (job_record_get(storage->transfer.store, key, RECORD_ATTEMPT, &body, cancel,
+				   &own) == 0)
 			claim.known = job_record_decode_claim(body, &claim);
 		else if (own.kind != ERR_CORRUPT && own.kind != ERR_NOT_FOUND)
 			return err_set(err, own.kind, "%s", own.text);
@@ -116,28 +121,52 @@ int listed_claims_read_chain(struct storage *storage, const struct job_listing *
 	return 0;
 }
 
-static void want_claims(struct storage *storage, const struct job_listing *listing)
+struct claims_read {
+	struct storage *storage;
+	const struct job_listing *listing;
+	struct cancel *cancel;
+	atomic_size_t next;
+	pthread_mutex_t mutex;
+	bool failed; /* under mutex, like `err` */
+	struct err err;
+};
+
+static void read_claims_worker(void *arg, size_t index)
 {
-	const struct lineage *lineage = &listing->lineage;
+	struct claims_read *reading = arg;
+	const struct lineage *lineage = &reading->listing->lineage;
+	struct err err = {0};
+	size_t i;
 
-	for (size_t i = 0; i < lineage->attempt_count; i++) {
-		struct lineage_attempt claim = {.number = lineage->attempts[i].number};
-
-		if (lineage->attempts[i].unread && listing->records[i].claimed &&
-		    !find_known(&storage->claims, listing->records[i].claimed_ms, &claim))
-			look_want(storage, job_record_key_attempt(storage, claim.number));
+	(void)index;
+	while ((i = atomic_fetch_add(&reading->next, 1)) < lineage->attempt_count) {
+		if (read_claim(reading->storage, reading->listing, &lineage->attempts[i],
+			       reading->cancel, &err) == 0)
+			continue;
+		/* The other workers stop as well. */
+		atomic_store(&reading->next, lineage->attempt_count);
+		pthread_mutex_lock(&reading->mutex);
+		reading->failed = true;
+		reading->err = err;
+		pthread_mutex_unlock(&reading->mutex);
+		return;
 	}
 }
 
 int listed_claims_read(struct storage *storage, const struct job_listing *listing,
 		       struct cancel *cancel, struct err *err)
 {
-	const struct lineage *lineage = &listing->lineage;
+	struct claims_read reading = {.storage = storage, .listing = listing, .cancel = cancel};
+	size_t threads = listing->lineage.attempt_count;
 
-	want_claims(storage, listing);
-	look_ask(storage, NULL, NULL, cancel);
-	for (size_t i = 0; i < lineage->attempt_count; i++)
-		if (read_claim(storage, listing, &lineage->attempts[i], cancel, err) < 0)
-			return -1;
-	return 0;
+	pthread_mutex_init(&reading.mutex, NULL);
+	if (threads > 0)
+		parallel_run(threads < CLAIMS_AT_ONCE ? threads : CLAIMS_AT_ONCE,
+			     read_claims_worker, &reading);
+	pthread_mutex_destroy(&reading.mutex);
+	if (!reading.failed)
+		return 0;
+	if (err)
+		*err = reading.err;
+	return -1;
 }

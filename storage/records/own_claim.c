@@ -36,8 +36,6 @@ int own_claim_put(struct storage *storage, const struct claim *claim, const stru
 	auto_free char *key = job_record_key_attempt(storage, attempt->number);
 	auto_json json_t *body = NULL;
 
-	/* What follows is to see what came before the claim. */
-	look_end(storage);
 	storage->own_claim = (struct own_claim){.number = attempt->number};
 	random_hex(storage->own_claim.nonce);
 	body = claim_body(storage, claim, attempt);
@@ -73,7 +71,7 @@ int own_claim_check(struct storage *storage, const struct own_claim *claim, bool
 	struct err why = {0};
 
 	*own = true;
-	if (look_record(storage, key, RECORD_ATTEMPT, &body, cancel, &why) == 0)
+	if (job_record_get(storage->transfer.store, key, RECORD_ATTEMPT, &body, cancel, &why) == 0)
 		*own = text_equal(json_text_or(body, "nonce", ""), claim->nonce);
 	else if (why.kind == ERR_NOT_FOUND)
 		*own = false;

@@ -26,22 +26,13 @@ static int is_whole(const char *key, struct bytes *data, struct err *err)
 	return whole;
 }
 
-static char *aside_prefix(const struct storage *storage)
-{
-	return text_format("jobs/%s/damaged/", storage->transfer.job);
-}
-
-void pack_aside_want(struct storage *storage)
-{
-	look_want(storage, aside_prefix(storage));
-}
-
 int pack_aside_list(struct storage *storage, struct cancel *cancel, struct err *err)
 {
-	auto_free char *prefix = aside_prefix(storage);
+	auto_free char *prefix = text_format("jobs/%s/damaged/", storage->transfer.job);
 
 	store_listing_release(&storage->aside);
-	return look_list(storage, prefix, &storage->aside, cancel, err);
+	return storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL,
+						  &storage->aside, cancel, err);
 }
 
 bool pack_aside_has(const struct storage *storage, const char *pack)
@@ -102,7 +93,7 @@ static int sort_out(struct storage *storage, const char *pack, bool needed, stru
 int pack_aside_sort_out(struct storage *storage, bool (*is_needed)(void *arg, const char *pack),
 			void *arg, uint32_t *back, struct cancel *cancel, struct err *err)
 {
-	auto_free char *prefix = aside_prefix(storage);
+	auto_free char *prefix = text_format("jobs/%s/damaged/", storage->transfer.job);
 	auto_(store_listing_release) struct store_listing aside = {0};
 
 	*back = 0;

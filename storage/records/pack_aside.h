@@ -11,8 +11,6 @@
 
 /* All block. `pack`: relative to the job, as in a manifest: "packs/000001/...". */
 
-/* Wants that listing (look.h). Does not block. */
-void pack_aside_want(struct storage *storage);
 /* Lists what is set aside; the storage remembers it. */
 int pack_aside_list(struct storage *storage, struct cancel *cancel, struct err *err);
 /* By that listing. Does not block. */

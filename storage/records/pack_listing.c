@@ -1,6 +1,6 @@
 #include "pack_listing.h"
 
-#include "base/cleanup.h"
+#include "base/workers.h"
 #include "member_view.h"
 #include "pack_aside.h"
 
@@ -12,13 +12,47 @@ int pack_listing_get_all(struct storage *storage, struct store_listing *packs,
 {
 	auto_free char *prefix = text_format("jobs/%s/packs/", storage->transfer.job);
 
-	return look_list(storage, prefix, packs, cancel, err);
+	return storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, packs,
+						  cancel, err);
 }
 
-static void remove_repeated(struct store_listing *packs)
+struct prefixes_list {
+	struct storage *storage;
+	char *const *prefixes;
+	struct store_listing *found; /* one per prefix */
+	struct err *errs;
+	size_t count;
+	atomic_size_t next;
+	struct cancel *cancel;
+};
+
+static void list_prefix_worker(void *arg, size_t index)
+{
+	struct prefixes_list *list = arg;
+	struct store *store = list->storage->transfer.store;
+	size_t i;
+
+	(void)index;
+	while ((i = atomic_fetch_add(&list->next, 1)) < list->count) {
+		auto_free char *prefix =
+			transfer_pack_key(&list->storage->transfer, list->prefixes[i]);
+
+		(void)store->ops->list(store, prefix, STORE_ALL, &list->found[i], list->cancel,
+				       &list->errs[i]);
+	}
+}
+
+/* Moves the objects into `packs`, which stays sorted and has each once. */
+static void merge_listings(struct store_listing *found, size_t count, struct store_listing *packs)
 {
 	size_t kept = 0;
 
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < found[i].count; j++)
+			store_listing_add_dated(packs, found[i].items[j].key,
+						found[i].items[j].size,
+						found[i].items[j].modified_ms);
+	store_listing_sort(packs);
 	for (size_t i = 0; i < packs->count; i++) {
 		if (kept > 0 && text_equal(packs->items[i].key, packs->items[kept - 1].key))
 			free(packs->items[i].key);
@@ -28,33 +62,31 @@ static void remove_repeated(struct store_listing *packs)
 	packs->count = kept;
 }
 
-void pack_listing_want(struct storage *storage, struct snapshot_id id)
-{
-	auto_free char *packs = text_format("packs/%06u/%06u-", id.attempt, id.sequence);
-
-	look_want(storage, transfer_pack_key(&storage->transfer, packs));
-}
-
-static void want_prefixes(struct storage *storage, char *const *prefixes, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		look_want(storage, transfer_pack_key(&storage->transfer, prefixes[i]));
-}
-
 int pack_listing_get_prefixes(struct storage *storage, char *const *prefixes, size_t count,
 			      struct store_listing *packs, struct cancel *cancel, struct err *err)
 {
-	want_prefixes(storage, prefixes, count);
-	look_ask(storage, NULL, NULL, cancel);
-	for (size_t i = 0; i < count; i++) {
-		auto_free char *prefix = transfer_pack_key(&storage->transfer, prefixes[i]);
+	auto_free struct store_listing *found = memory_new((count + 1) * sizeof(*found));
+	auto_free struct err *errs = memory_new((count + 1) * sizeof(*errs));
+	struct prefixes_list list = {
+		.storage = storage,
+		.prefixes = prefixes,
+		.found = found,
+		.errs = errs,
+		.count = count,
+		.cancel = cancel,
+	};
+	int result = 0;
 
-		if (look_list(storage, prefix, packs, cancel, err) < 0)
-			return -1;
-	}
-	store_listing_sort(packs);
-	remove_repeated(packs);
-	return 0;
+	if (count > 0)
+		parallel_run(count, list_prefix_worker, &list);
+	for (size_t i = 0; result == 0 && i < count; i++)
+		if (errs[i].kind != 0)
+			result = err_set(err, errs[i].kind, "%s", errs[i].text);
+	if (result == 0)
+		merge_listings(found, count, packs);
+	for (size_t i = 0; i < count; i++)
+		store_listing_release(&found[i]);
+	return result;
 }
 
 /* "packs/000001/000002-...": the length of "packs/000001/". */
@@ -131,12 +163,11 @@ int pack_listing_get_named(struct storage *storage, const struct manifest *manif
 {
 	char *prefixes[PACK_LISTINGS_MOST];
 	size_t count = pack_listing_named_prefixes(storage, manifest, prefixes);
-	int result;
+	int result = pack_aside_list(storage, cancel, err);
 
-	pack_aside_want(storage);
-	result = pack_listing_get_prefixes(storage, prefixes, count, packs, cancel, err);
 	if (result == 0)
-		result = pack_aside_list(storage, cancel, err);
+		result = pack_listing_get_prefixes(storage, prefixes, count, packs, cancel, err);
+
 	while (count > 0)
 		free(prefixes[--count]);
 	return result;

@@ -26,10 +26,6 @@ size_t pack_listing_named_prefixes(const struct storage *storage, const struct m
 int pack_listing_get_named(struct storage *storage, const struct manifest *manifest,
 			   struct store_listing *packs, struct cancel *cancel, struct err *err);
 
-/* Wants the list of the packs that were put for that snapshot (look.h): mostly, that is all that
- * its manifest names. */
-void pack_listing_want(struct storage *storage, struct snapshot_id id);
-
 /* PURE. Checks that every pack of the manifest is listed with the size that the manifest gives.
  * ERR_CORRUPT names the first one that is not so. */
 int pack_listing_check(struct storage *storage, const struct manifest *manifest,

@@ -11,7 +11,6 @@
  *	pack_listing.h		lists packs, and holds a manifest against that
  *	lineage.h		PURE: attempts and snapshots -> the chain to continue from
  *	listed_claims.h		reads the claims of the attempts that are listed
- *	look.h			asks at once for what is about to be read
  *	own_claim.h		whether the claim of this process still is in the store
  *	claim_room.h		room for the next claim in a store that is full
  *	member_view.h		what this process sees of a gang's snapshot: all, or its part
@@ -33,7 +32,6 @@
 #include "job_records.h"
 #include "lineage.h"
 #include "listed_claims.h"
-#include "look.h"
 #include "member_view.h"
 #include "own_claim.h"
 #include "pack_aside.h"

@@ -4,7 +4,6 @@
 #define STORAGE_HANDLE_H
 
 #include "listed_claims.h"
-#include "look.h"
 #include "own_claim.h"
 #include "snapshot_catalogue.h"
 #include "storage/format/snapshot_id.h"
@@ -21,18 +20,10 @@ struct storage {
 	enum storage_found found;
 	/* This machine's name, for the records. */
 	char host[65];
-	/* What is about to be read, asked for at once. */
-	struct look look;
-	/* storage_history() has used what was asked for at the opening. */
-	bool history_read;
-	/* The same of storage_poll_drain(). */
-	bool drain_polled;
 	/* That this process has read. */
 	struct known_claims claims;
 	/* Of the attempt that was claimed last here. */
 	struct own_claim own_claim;
-	/* Its only save follows the claim, and its end the save. */
-	bool saves_at_once;
 	/* What this process had claimed before that. */
 	struct own_claim earlier_claim;
 	/* The manifests that this process has read. */
@@ -57,6 +48,8 @@ struct storage {
 	bool warmed;
 	/* What was set aside when it was listed last (pack_aside.h). */
 	struct store_listing aside;
+	/* What it has begun and index_warmup_join() waits for; or NULL. */
+	struct index_listing *listing;
 	/* Set by storage_set_gang(): 0 members for who looks at all of a snapshot. */
 	struct {
 		uint32_t members, member;

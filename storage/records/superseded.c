@@ -19,8 +19,6 @@ static int list_claims(struct storage *storage, uint32_t own, struct claims_list
 	int64_t put_ms = own == storage->own_claim.number ? storage->own_claim.put_ms : 0;
 
 	*claims = (struct claims_listed){0};
-	job_records_want_singles(storage);
-	look_ask(storage, NULL, NULL, cancel);
 	if (job_records_list_singles(storage, &listing, cancel, err) < 0)
 		return -1;
 	claims->newest = lineage_newest_attempt(lineage);

@@ -4,31 +4,43 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/workers.h"
 #include "storage/records/records.h"
 
 #include <stdlib.h>
+
+#define THREADS_MOST 16
+
+struct history_read {
+	struct storage *storage;
+	struct attempt_history *history;
+	/* Per item. */
+	const struct attempt_records *records;
+	struct cancel *cancel;
+	struct err *errs; /* per item */
+	atomic_size_t next;
+};
 
 /* A lost or damaged record leaves *body NULL and is no error; every other failure is one. */
 static int get_record(struct storage *storage, const char *key, enum record_kind kind,
 		      json_t **body, struct cancel *cancel, struct err *err)
 {
-	struct err own = {0};
-
 	*body = NULL;
-	if (look_record(storage, key, kind, body, cancel, &own) == 0 || own.kind == ERR_CORRUPT ||
-	    own.kind == ERR_NOT_FOUND)
+	if (job_record_get(storage->transfer.store, key, kind, body, cancel, err) == 0 ||
+	    err->kind == ERR_CORRUPT || err->kind == ERR_NOT_FOUND)
 		return 0;
-	if (err)
-		*err = own;
 	return -1;
 }
 
-static void fill_claim(struct attempt_summary *past, const struct lineage_attempt *claim,
-		       json_t *body)
+static void fill_claim(struct attempt_summary *past, json_t *body)
 {
-	past->known = true;
-	past->start = claim->start;
-	past->suspect = claim->suspect;
+	struct lineage_attempt claim = {.number = past->number};
+
+	past->known = body && job_record_decode_claim(body, &claim);
+	if (!past->known)
+		return;
+	past->start = claim.start;
+	past->suspect = claim.suspect;
 	text_set(past->created, sizeof(past->created), json_text_or(body, "created", ""));
 	past->about = json_incref(json_object_get(body, "about"));
 }
@@ -43,46 +55,89 @@ static void fill_end(struct attempt_summary *past, json_t *body)
 	past->end_about = json_incref(json_object_get(body, "about"));
 }
 
-static int read_claim(struct storage *storage, struct attempt_summary *past,
-		      const struct attempt_records *records, struct cancel *cancel, struct err *err)
+/* Whoever reads the history is about to claim. */
+static void remember_claim(struct history_read *history_read, const struct attempt_summary *past,
+			   json_t *body)
 {
-	auto_free char *key = job_record_key_attempt(storage, past->number);
+	const struct attempt_records *records =
+		&history_read->records[past - history_read->history->items];
 	struct lineage_attempt claim = {.number = past->number};
+
+	claim.known = body && job_record_decode_claim(body, &claim);
+	if (claim.known)
+		known_claims_add(&history_read->storage->claims, records->claimed_ms, &claim);
+}
+
+static int read_claim(struct history_read *history_read, struct attempt_summary *past,
+		      struct err *err)
+{
+	auto_free char *key = job_record_key_attempt(history_read->storage, past->number);
 	auto_json json_t *body = NULL;
 
-	if (get_record(storage, key, RECORD_ATTEMPT, &body, cancel, err) < 0)
+	if (get_record(history_read->storage, key, RECORD_ATTEMPT, &body, history_read->cancel,
+		       err) < 0)
 		return -1;
-	claim.known = body && job_record_decode_claim(body, &claim);
-	if (!claim.known)
-		return 0;
-	fill_claim(past, &claim, body);
-	/* Whoever reads the history is about to claim. */
-	known_claims_add(&storage->claims, records->claimed_ms, &claim);
+	fill_claim(past, body);
+	remember_claim(history_read, past, body);
 	return 0;
 }
 
-static int read_end(struct storage *storage, struct attempt_summary *past, struct cancel *cancel,
+static int read_end(struct history_read *history_read, struct attempt_summary *past,
 		    struct err *err)
 {
-	auto_free char *key = job_record_key_end(storage, past->number);
+	auto_free char *key = job_record_key_end(history_read->storage, past->number);
 	auto_json json_t *body = NULL;
 
-	if (get_record(storage, key, RECORD_END, &body, cancel, err) < 0)
+	if (get_record(history_read->storage, key, RECORD_END, &body, history_read->cancel, err) <
+	    0)
 		return -1;
 	fill_end(past, body);
 	return 0;
 }
 
-/* What is most likely chosen by whoever claims then is read as well. */
-static void want_newest(struct storage *storage, const struct lineage *lineage)
+static void read_worker(void *arg, size_t index)
 {
-	struct snapshot_id newest;
+	struct history_read *history_read = arg;
+	size_t i;
 
-	if (lineage->snapshot_count == 0)
-		return;
-	newest = lineage->snapshots[lineage->snapshot_count - 1];
-	look_want(storage, job_record_key_snapshot(storage, newest));
-	pack_listing_want(storage, newest);
+	(void)index;
+	while ((i = atomic_fetch_add(&history_read->next, 1)) < history_read->history->count) {
+		struct attempt_summary *past = &history_read->history->items[i];
+
+		if (read_claim(history_read, past, &history_read->errs[i]) == 0 &&
+		    history_read->records[i].ended)
+			(void)read_end(history_read, past, &history_read->errs[i]);
+		/* get_record() leaves the error of a lost or damaged record behind, though it is no
+		 * failure. */
+		if (history_read->errs[i].kind == ERR_CORRUPT ||
+		    history_read->errs[i].kind == ERR_NOT_FOUND)
+			history_read->errs[i] = (struct err){0};
+	}
+}
+
+static int read_attempts(struct storage *storage, struct attempt_history *history,
+			 const struct attempt_records *records, struct cancel *cancel,
+			 struct err *err)
+{
+	auto_free struct err *errs = memory_new(history->count * sizeof(*errs));
+	struct history_read history_read = {
+		.storage = storage,
+		.history = history,
+		.records = records,
+		.cancel = cancel,
+		.errs = errs,
+	};
+
+	parallel_run(history->count < THREADS_MOST ? history->count : THREADS_MOST, read_worker,
+		     &history_read);
+	for (size_t i = 0; i < history->count; i++) {
+		if (errs[i].kind == 0)
+			continue;
+		if (err)
+			*err = errs[i];
+		return -1;
+	}
+	return 0;
 }
 
 static void count_snapshots(const struct lineage *lineage, struct attempt_summary *past)
@@ -100,14 +155,8 @@ static int read_history(struct storage *storage, size_t most, struct attempt_his
 {
 	auto_(job_listing_release) struct job_listing listing = {0};
 	struct lineage *lineage = &listing.lineage;
+	auto_free struct attempt_records *records = NULL;
 
-	/* What was listed at the opening serves the claim as well. */
-	if (storage->history_read)
-		look_end(storage);
-	storage->history_read = true;
-	job_records_want_lineage(storage);
-	look_ask(storage, NULL, NULL, cancel);
-	look_keep(storage);
 	if (job_records_list_snapshots(storage, &listing, cancel, err) < 0 ||
 	    job_records_list_attempts(storage, &listing, cancel, err) < 0)
 		return -1;
@@ -115,26 +164,15 @@ static int read_history(struct storage *storage, size_t most, struct attempt_his
 	if (history->count == 0)
 		return 0;
 	history->items = memory_new(history->count * sizeof(*history->items));
-	want_newest(storage, lineage);
+	records = memory_new(history->count * sizeof(*records));
 	for (size_t i = 0; i < history->count; i++) {
 		size_t at = lineage->attempt_count - 1 - i;
 
 		history->items[i].number = lineage->attempts[at].number;
 		count_snapshots(lineage, &history->items[i]);
-		look_want(storage, job_record_key_attempt(storage, history->items[i].number));
-		if (listing.records[at].ended)
-			look_want(storage, job_record_key_end(storage, history->items[i].number));
+		records[i] = listing.records[at];
 	}
-	look_ask(storage, NULL, NULL, cancel);
-	for (size_t i = 0; i < history->count; i++) {
-		const struct attempt_records *records =
-			&listing.records[lineage->attempt_count - 1 - i];
-
-		if (read_claim(storage, &history->items[i], records, cancel, err) < 0 ||
-		    (records->ended && read_end(storage, &history->items[i], cancel, err) < 0))
-			return -1;
-	}
-	return 0;
+	return read_attempts(storage, history, records, cancel, err);
 }
 
 int storage_history(struct storage *storage, size_t most, struct attempt_history *history,

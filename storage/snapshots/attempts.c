@@ -7,7 +7,6 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "index_warmup.h"
 #include "storage/records/records.h"
 
 #include <stdlib.h>
@@ -358,9 +357,6 @@ static int look_again(struct claiming *claiming, const struct attempt *claimed,
 	bool own;
 
 	*look = CLAIM_LOST;
-	look_want(storage, text_copy(key));
-	if (claiming->claim->saves_at_once)
-		index_warmup_want(storage, claimed->start, claimed->number);
 	if (list_lineage(claiming, err) < 0 ||
 	    own_claim_check_nonce(storage, claimed->number, &own, claiming->cancel, err) < 0)
 		return -1;
@@ -373,12 +369,6 @@ static int look_again(struct claiming *claiming, const struct attempt *claimed,
 		return 0;
 	}
 	own_claim_note_time(storage, &claiming->listing, claimed->number);
-	known_claims_add(&storage->claims, storage->own_claim.put_ms,
-			 &(struct lineage_attempt){.number = claimed->number,
-						   .known = true,
-						   .start = claimed->start,
-						   .suspect = claimed->suspect,
-						   .policy = claiming->claim->policy});
 	*look = CLAIM_STANDS;
 	if (claiming->claim->policy != RESTORE_LATEST)
 		return 0;
@@ -455,7 +445,6 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
 
 	*attempt = (struct attempt){0};
 	storage->earlier_claim = storage->own_claim;
-	storage->saves_at_once = claim->saves_at_once;
 	if (claim_with_room(&claiming, attempt, &own) < 0) {
 		if (own.kind == ERR_NO_SPACE)
 			attempt->number = 0;

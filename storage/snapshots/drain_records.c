@@ -54,7 +54,8 @@ static int find_newest_announcement(struct storage *storage, struct announcement
 	auto_(store_listing_release) struct store_listing found = {0};
 
 	*newest = (struct announcement){0};
-	if (look_list(storage, prefix, &found, cancel, err) < 0)
+	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
+					       cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < found.count; i++) {
 		struct snapshot_id id;
@@ -124,12 +125,6 @@ int storage_poll_drain(struct storage *storage, struct drain_state *draining, st
 	uint32_t attempt = 0;
 	bool ended = false;
 
-	/* What was listed at the opening serves once here, and those behind it. */
-	if (storage->drain_polled)
-		look_end(storage);
-	else
-		look_keep(storage);
-	storage->drain_polled = true;
 	if (find_newest_announcement(storage, &newest, cancel, err) < 0)
 		return -1;
 	if (!snapshot_id_is_none(newest.id) &&

@@ -118,8 +118,6 @@ static int mark_named_packs(struct collection *collection, struct err *err)
 	if (pack_listing_get_all(collection->storage, &collection->packs, collection->cancel, err) <
 	    0)
 		return -1;
-	/* After the packs. */
-	look_end(collection->storage);
 	collection->named = memory_new((collection->packs.count + 1) * sizeof(*collection->named));
 	if (job_records_list_ids(collection->storage, "snapshots", &ids, &count, collection->cancel,
 				 err) < 0)

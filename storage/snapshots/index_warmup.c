@@ -1,16 +1,34 @@
 #include "index_warmup.h"
 
 #include "base/cleanup.h"
+#include "base/workers.h"
 #include "orphan_packs.h"
 #include "storage/records/records.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Where orphaned packs are looked for. Those of others are sent again, and collected in time. */
 #define ORPHAN_SAVES_MOST 2
 #define ORPHAN_ATTEMPTS_MOST 4
 /* In larger gangs nobody looks for them: each member would read what all of them have left. */
 #define ORPHAN_MEMBERS_MOST 16
+#define POLL_EVERY_MS 10
+
+/* The listing of the packs that the parent names, on a thread of its own. */
+struct index_listing {
+	struct storage *storage;
+	pthread_t thread;
+	bool threaded; /* else it was done here and now: no thread could be had */
+	char *prefixes[PACK_LISTINGS_MOST];
+	size_t count;
+	struct cancel cancel;
+	struct store_listing packs;
+	int result;
+	struct err err;
+	atomic_bool done;
+};
 
 static int load_parent(struct storage *storage, struct snapshot_id parent, struct cancel *cancel,
 		       struct err *err)
@@ -68,50 +86,64 @@ static int load_orphans(struct storage *storage, struct snapshot_id parent, uint
 	return orphan_packs_load(storage, &packs, behind, cancel, err);
 }
 
-void index_warmup_want(struct storage *storage, struct snapshot_id parent, uint32_t attempt)
-{
-	char *prefixes[ORPHAN_SAVES_MOST + ORPHAN_ATTEMPTS_MOST];
-	size_t count = add_orphan_prefixes(storage, parent, attempt, prefixes);
+/* --- listing --- */
 
-	pack_aside_want(storage);
-	if (!snapshot_id_is_none(parent))
-		pack_listing_want(storage, parent);
-	for (size_t i = 0; i < count; i++) {
-		look_want(storage, transfer_pack_key(&storage->transfer, prefixes[i]));
-		free(prefixes[i]);
-	}
+static void *list_named_packs(void *arg)
+{
+	struct index_listing *listing = arg;
+
+	listing->result =
+		pack_listing_get_prefixes(listing->storage, listing->prefixes, listing->count,
+					  &listing->packs, &listing->cancel, &listing->err);
+	atomic_store(&listing->done, true);
+	return NULL;
 }
 
-/* The index keeps only packs that the store lists. Those that are lost later are found before the
- * commit. */
-static int drop_unlisted(struct storage *storage, struct cancel *cancel, struct err *err)
+static void release_listing(struct index_listing *listing)
 {
-	struct chunk_index *index = &storage->transfer.index;
-	auto_free char *prefix = text_format("jobs/%s/", storage->transfer.job);
+	while (listing->count > 0)
+		free(listing->prefixes[--listing->count]);
+	store_listing_release(&listing->packs);
+	cancel_release(&listing->cancel);
+	free(listing);
+}
+
+/* A job may have a hundred times as many packs as the index relies on, and these may be many, too:
+ * the first byte is sent meanwhile. */
+static int begin_listing(struct storage *storage, struct err *err)
+{
+	const struct chunk_index *index = &storage->transfer.index;
 	auto_free struct manifest_pack *known =
 		memory_new((index->pack_count + 1) * sizeof(*known));
 	struct manifest named = {.packs = known, .pack_count = index->pack_count};
-	auto_(store_listing_release) struct store_listing packs = {0};
+	struct index_listing *listing;
 
 	if (chunk_index_is_empty(index))
 		return 0;
+	listing = memory_new(sizeof(*listing));
+	listing->storage = storage;
+	if (cancel_init(&listing->cancel, err) < 0) {
+		free(listing);
+		return -1;
+	}
 	for (size_t i = 0; i < index->pack_count; i++)
 		known[i] = (struct manifest_pack){index->packs[i].key, index->packs[i].bytes};
-	chunk_index_begin_listing(index);
-	if (pack_listing_get_named(storage, &named, &packs, cancel, err) < 0)
-		return -1;
-	for (size_t i = 0; i < index->pack_count; i++)
-		if (pack_aside_has(storage, index->packs[i].key))
-			chunk_index_pack_lost(index, (uint32_t)i);
-	chunk_index_apply_listing(index, prefix, &packs);
+	listing->count = pack_listing_named_prefixes(storage, &named, listing->prefixes);
+	chunk_index_begin_listing(&storage->transfer.index);
+	storage->listing = listing;
+	listing->threaded = parallel_start(&listing->thread, list_named_packs, listing) == 0;
+	if (!listing->threaded)
+		list_named_packs(listing);
 	return 0;
 }
 
+/* --- the whole --- */
+
+/* The index keeps only packs that the store lists. Those that are lost later are found before the
+ * commit. */
 int index_warmup(struct storage *storage, struct snapshot_id parent, uint32_t attempt,
 		 struct cancel *cancel, struct err *err)
 {
-	bool orphans = storage->gang.members <= ORPHAN_MEMBERS_MOST;
-
 	/* Within one process the index is current: its own packs were put by this process, or
 	 * looked up. */
 	if (storage->warmed) {
@@ -120,15 +152,66 @@ int index_warmup(struct storage *storage, struct snapshot_id parent, uint32_t at
 	}
 	/* A new process knows nothing yet: the parent's manifest names the chunks of the newest
 	 * checkpoint. */
-	if (orphans)
-		index_warmup_want(storage, parent, attempt);
-	if (!snapshot_id_is_none(parent))
-		look_want(storage, job_record_key_snapshot(storage, parent));
-	look_ask(storage, NULL, NULL, cancel);
 	if (load_parent(storage, parent, cancel, err) < 0 ||
-	    drop_unlisted(storage, cancel, err) < 0 ||
-	    (orphans && load_orphans(storage, parent, attempt, cancel, err) < 0))
+	    pack_aside_list(storage, cancel, err) < 0)
 		return -1;
+	for (size_t i = 0; i < storage->transfer.index.pack_count; i++)
+		if (pack_aside_has(storage, storage->transfer.index.packs[i].key))
+			chunk_index_pack_lost(&storage->transfer.index, (uint32_t)i);
+	chunk_index_apply_listing(&storage->transfer.index, "", NULL);
+	if (begin_listing(storage, err) < 0)
+		return -1;
+	if (storage->gang.members <= ORPHAN_MEMBERS_MOST &&
+	    load_orphans(storage, parent, attempt, cancel, err) < 0) {
+		index_warmup_end(storage);
+		return -1;
+	}
 	storage->warmed = true;
 	return 0;
+}
+
+static void end_thread(struct index_listing *listing)
+{
+	if (listing->threaded)
+		pthread_join(listing->thread, NULL);
+}
+
+int index_warmup_join(struct storage *storage, struct cancel *cancel, struct err *err)
+{
+	auto_free char *prefix = text_format("jobs/%s/", storage->transfer.job);
+	struct index_listing *listing = storage->listing;
+	int result = 0;
+
+	if (!listing)
+		return 0;
+	while (result == 0 && !atomic_load(&listing->done))
+		result = cancel_sleep(cancel, POLL_EVERY_MS, err);
+	if (result < 0)
+		cancel_raise(&listing->cancel);
+	end_thread(listing);
+	if (result == 0 && listing->result < 0) {
+		result = -1;
+		if (err)
+			*err = listing->err;
+	}
+	if (result == 0)
+		chunk_index_apply_listing(&storage->transfer.index, prefix, &listing->packs);
+	else
+		storage->warmed = false;
+	storage->listing = NULL;
+	release_listing(listing);
+	return result;
+}
+
+void index_warmup_end(struct storage *storage)
+{
+	struct index_listing *listing = storage->listing;
+
+	if (!listing)
+		return;
+	cancel_raise(&listing->cancel);
+	end_thread(listing);
+	release_listing(listing);
+	storage->listing = NULL;
+	storage->warmed = false;
 }

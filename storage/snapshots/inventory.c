@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define THREADS_MOST 32
+#define THREADS_MOST 16
 #define REMEMBERED_LEAST 4
 /* One that is larger is decoded alone: that takes a few hundred megabytes. */
 #define LARGE_MANIFEST ((uint64_t)8 << 20)

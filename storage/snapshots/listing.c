@@ -39,8 +39,6 @@ int storage_list_snapshots(struct storage *storage, struct snapshot_list *list,
 	for (size_t i = 0; i < list->count; i++)
 		inventory_packs_release(&inventory.names[i]);
 	inventory.list = (struct snapshot_list){0};
-	for (size_t i = 0; i < inventory.listing.packs.count; i++)
-		list->bytes += inventory.listing.packs.items[i].size;
 	return 0;
 }
 
@@ -53,6 +51,18 @@ void snapshot_list_release(struct snapshot_list *list)
 bool storage_is_forgotten(struct storage *storage, struct snapshot_id id, struct cancel *cancel)
 {
 	return job_record_is_forgotten(storage, id, cancel);
+}
+
+int storage_size(struct storage *storage, uint64_t *bytes, struct cancel *cancel, struct err *err)
+{
+	auto_(store_listing_release) struct store_listing packs = {0};
+
+	*bytes = 0;
+	if (pack_listing_get_all(storage, &packs, cancel, err) < 0)
+		return -1;
+	for (size_t i = 0; i < packs.count; i++)
+		*bytes += packs.items[i].size;
+	return 0;
 }
 
 int storage_read_manifest(struct storage *storage, struct snapshot_id id, json_t **body,

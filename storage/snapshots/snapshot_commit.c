@@ -91,9 +91,6 @@ static int check_in_force(struct snapshot_commit *commit, struct err *err)
 	uint32_t own = commit->request->id.attempt, newest = own;
 	bool left = false;
 
-	look_end(commit->storage);
-	if (commit->storage->saves_at_once)
-		look_want(commit->storage, job_record_key_attempt(commit->storage, own));
 	if (storage_superseded(commit->storage, own, &newest, commit->cancel, err) < 0 ||
 	    (newest > own && find_left_behind(commit, &left, err) < 0))
 		return err_wrap(err, "it is in the store, but whether another attempt had taken "
@@ -154,9 +151,6 @@ int snapshot_commit(struct snapshot_commit *commit, const struct manifest *manif
 {
 	int result;
 
-	/* After the last byte was sent, all at once. */
-	look_end(commit->storage);
-	job_records_want_singles(commit->storage);
 	if (check_named_packs(commit, manifest, err) < 0) {
 		/* A store that was emptied lacks our claim too, and that says more. */
 		if (commit->packs_missing)

@@ -26,6 +26,7 @@ struct saving {
 	uint64_t bytes_total;
 	uint64_t bytes_before; /* sent by an early upload */
 	struct snapshot_commit commit;
+	bool listing_failed; /* of what the parent names: it is the store that failed */
 	_Atomic int64_t next_progress_ms;
 };
 
@@ -220,6 +221,7 @@ static int send_changed_files(struct saving *saving, struct file_tree *tree, str
 	struct file_reader_request request = {
 		.tree = tree,
 		.packing = &saving->packing,
+		.keep_open = true,
 		.on_progress = report_progress,
 		.arg = saving,
 	};
@@ -228,6 +230,41 @@ static int send_changed_files(struct saving *saving, struct file_tree *tree, str
 		return -1;
 	file_tree_remove_dropped(tree);
 	return 0;
+}
+
+/* Files that rely on a pack that is lost; they are to be read again. Their chunks count once: what
+ * is still there as kept, what is sent anew as sent. */
+static bool find_files_that_lack(struct saving *saving, struct file_tree *tree)
+{
+	struct chunk_index *index = &saving->storage->transfer.index;
+	bool found = false;
+
+	for (size_t i = 0; i < tree->count; i++) {
+		struct file_tree_item *item = &tree->items[i];
+		size_t count = chunk_count(item->entry.size);
+
+		if (item->entry.type != ENTRY_FILE || !item->read ||
+		    chunk_index_has_all(index, item->entry.chunks, count))
+			continue;
+		for (size_t j = 0; j < count; j++)
+			if (item->entry.chunks[j].codec != CHUNK_ZERO)
+				atomic_fetch_sub(&saving->packing.chunks_kept, 1);
+		item->read = false;
+		found = true;
+	}
+	return found;
+}
+
+/* Reads and sends, while the packs that the parent names are still being listed. */
+static int send_files(struct saving *saving, struct file_tree *tree, struct err *err)
+{
+	if (send_changed_files(saving, tree, err) < 0)
+		return -1;
+	saving->listing_failed =
+		index_warmup_join(saving->storage, saving->packing.cancel, err) < 0;
+	if (saving->listing_failed)
+		return -1;
+	return find_files_that_lack(saving, tree) ? send_changed_files(saving, tree, err) : 0;
 }
 
 static int save_snapshot(struct saving *saving, struct save_result *result, struct err *err)
@@ -244,8 +281,8 @@ static int save_snapshot(struct saving *saving, struct save_result *result, stru
 	if (index_warmup(saving->storage, saving->request->parent, saving->request->id.attempt,
 			 saving->packing.cancel, err) < 0)
 		return -1;
-	if (send_changed_files(saving, &tree, err) < 0) {
-		result->changed = err->kind == ERR_RETRY &&
+	if (send_files(saving, &tree, err) < 0) {
+		result->changed = err->kind == ERR_RETRY && !saving->listing_failed &&
 				  pack_uploader_check(saving->packing.uploader, NULL) == 0;
 		return -1;
 	}
@@ -271,6 +308,7 @@ static int save_nothing(struct saving *saving, struct save_result *result, struc
 		return -1;
 	/* What was sent for it before is not part of it, and may be removed from now on. */
 	pack_uploader_free(steal(&storage->transfer.uploader));
+	index_warmup_end(storage);
 	chunk_index_replace(&storage->transfer.index, &manifest, NULL);
 	storage->transfer.append_progress = (struct append_progress){0};
 	if (saving->commit.outcome == GANG_COMMITTED)
@@ -287,7 +325,6 @@ static bool are_commits_known(const struct saving *saving)
 	auto_free struct snapshot_id *ids = NULL;
 	size_t count;
 
-	look_end(saving->storage);
 	if (job_records_list_ids(saving->storage, "snapshots", &ids, &count, saving->packing.cancel,
 				 NULL) < 0)
 		return false;

@@ -185,6 +185,7 @@ int cmd_list(int argc, char **argv)
 	auto_(snapshot_list_release) struct snapshot_list list = {0};
 	const struct store_command *command = &options.store_command;
 	double price;
+	uint64_t bytes;
 	struct err err;
 	int code = store_command_begin(&verb_list, argc, argv, &options);
 
@@ -192,19 +193,20 @@ int cmd_list(int argc, char **argv)
 		return code;
 	if (!command->storage)
 		return list_jobs(command);
-	if (storage_list_snapshots(command->storage, &list, NULL, &err) < 0)
+	if (storage_list_snapshots(command->storage, &list, NULL, &err) < 0 ||
+	    storage_size(command->storage, &bytes, NULL, &err) < 0)
 		return store_command_fail(command, &err);
 	code = list.count == 0 ? store_command_check_job(command) : -1;
 	if (code >= 0)
 		return code;
 	price = options.price < 0 ? storage_price_of(command->store) : options.price;
 	if (command->json) {
-		print_json(command, &list, list.bytes, price);
+		print_json(command, &list, bytes, price);
 	} else if (list.count == 0) {
 		printf("job %s has no snapshots in %s\n", command->job, command->store);
 	} else {
 		print_table(&list);
-		print_total(list.bytes, price);
+		print_total(bytes, price);
 	}
 	return 0;
 }

@@ -63,10 +63,6 @@ class History:
         self.environment = {**os.environ, **self.server.environment, "REPRIEVE_NOTICE": "none"}
         (work / "one").mkdir()
         self.save()
-        self.learn()
-
-    def learn(self):
-        """What a snapshot looks like."""
         self.written = self.highest()
         key = next(key for key in self.objects if "/snapshots/" in key)
         self.model = json.loads(self.objects[key].split(b"\n", 1)[1])

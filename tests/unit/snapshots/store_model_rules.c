@@ -90,11 +90,8 @@ WRAPS(int64_t, clock_monotonic_ms, (void))
 
 WRAPS(void, parallel_run, (size_t threads, void (*work)(void *arg, size_t index), void *arg))
 {
-	/* What is done at once happens in any order. */
-	bool last_first = world_now->now && world_now->now->index % 2 == 1;
-
 	for (size_t i = 0; i < threads; i++)
-		work(arg, last_first ? threads - 1 - i : i);
+		work(arg, i);
 }
 
 WRAPS(int, parallel_start, (pthread_t * thread, void *(*run)(void *arg), void *arg))
@@ -113,7 +110,7 @@ WRAPS(void, job_records_trim_memory, (void))
 {
 }
 
-WRAPS(int, store_open_unproven,
+WRAPS(int, store_open,
       (const char *url, bool create, bool read_only, struct store **store, struct cancel *cancel,
        struct err *err))
 {

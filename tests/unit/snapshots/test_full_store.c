@@ -509,6 +509,24 @@ static void test_room_that_is_gone_is_kept_again(void **state)
 
 /* --- a claim behind it --- */
 
+/* The first look of the claim has listed the snapshots; the claim is not there yet. */
+static int commit_after_first_look(struct slow_store *slow, const char *prefix, struct err *error)
+{
+	struct meanwhile *meanwhile = slow->arg;
+	struct save_request request = {
+		.id = {1, 2},
+		.parent = {1, 1},
+		.directory = meanwhile->f->source,
+		.reason = "request",
+	};
+	struct save_result result;
+
+	(void)error;
+	if (strstr(prefix, "/attempts/") && ++meanwhile->listings == 1)
+		assert_works(storage_save(meanwhile->other, &request, &result, NULL, &err));
+	return 0;
+}
+
 /*
  * The old attempt commits once more between the two looks of a claim that starts from scratch. It
  * may be removing, just then, what it sent and did not need, as long as it has not seen the claim:
@@ -519,9 +537,8 @@ static void test_what_comes_between_the_looks_of_a_claim(void **state)
 	struct fixture f;
 	struct claim claim = {.policy = RESTORE_NONE};
 	struct meanwhile meanwhile = {.f = &f};
-	struct save_request request =
-		{.id = {1, 2}, .parent = {1, 1}, .directory = f.source, .reason = "request"};
 	struct save_result result;
+	struct slow_store *slow;
 
 	(void)state;
 	fixture_start(&f);
@@ -530,13 +547,15 @@ static void test_what_comes_between_the_looks_of_a_claim(void **state)
 	send_early(&f, "v");
 	fixture_write(&f, "v", 1000, 6);
 	meanwhile.other = f.storage;
-	/* What the opening lists is the first look. */
 	fixture_open(&f);
-	assert_works(storage_save(meanwhile.other, &request, &result, NULL, &err));
+	slow = slow_store_install(&f, NULL);
+	slow->arg = &meanwhile;
+	slow->answer_list = commit_after_first_look;
 	attempt_release(&f.attempt);
 	assert_works(storage_claim(f.storage, &claim, &f.attempt, NULL, &err));
 	assert_int_equal(f.attempt.number, 2);
 	assert_int_equal(count_files(&f, "/snapshots/"), 2);
+	slow->answer_list = NULL;
 	f.sequence = 0;
 	fixture_write(&f, "v", 1000, 5);
 	assert_works(fixture_try_take(&f, &result));
