@@ -224,8 +224,8 @@ void option_help_text(const char *text);
 
 extern const struct verb verb_run;
 
-/* `argv[0]` is not looked at. The strings are borrowed from argv and the environment. The caller
- * releases `options`, also after a failure.
+/* `argv[0]` is not looked at. The strings are borrowed from argv and the environment. `options`
+ * is all zero, or was parsed before; the caller releases it, also after a failure.
  * OPTION_FAILED with ERR_INVALID names the option, what is wrong and what to write instead.
  * OPTION_HELPED: --help was asked for, and is printed. */
 enum option_result run_options_parse(int argc, char **argv, struct job_config *options,

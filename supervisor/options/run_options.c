@@ -589,6 +589,7 @@ enum option_result run_options_parse(int argc, char **argv, struct job_config *o
 {
 	enum option_result result;
 
+	job_config_release(options);
 	*options = (struct job_config){
 		.notice = "auto",
 		.profile = "auto",

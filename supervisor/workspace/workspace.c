@@ -348,7 +348,7 @@ static int refuse_without_folder(const struct workspace *workspace, const struct
 int workspace_lock(struct workspace *workspace, const char *job, struct cancel *cancel,
 		   struct err *err)
 {
-	struct err why;
+	struct err why = {0};
 	int fd = -1;
 
 	if (workspace->lock_fd > 0)
