@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #define TEXT "text/plain"
 #define JSON "application/json; charset=utf-8"

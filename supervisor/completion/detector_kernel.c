@@ -75,10 +75,10 @@ static void note_goes(struct detector *detector, const struct tracked_file *file
  * nothing: the job has only deleted the old name. */
 static bool is_put_aside(const struct move *move, const struct tracked_file *file, const char *path)
 {
-	if (*file->checkpoint->key || checkpoint_name_parse(path).number >= 0)
-		return false;
-	return !(file->marks & FILE_FRESH) || (!move->directory && (file->marks & FILE_WITNESSED) &&
-					       checkpoint_name_is_backup(path, file->path));
+	return !*file->checkpoint->key && checkpoint_name_parse(path).number < 0 &&
+	       (!(file->marks & FILE_FRESH) ||
+		(!move->directory && (file->marks & FILE_WITNESSED) &&
+		 checkpoint_name_is_backup(path, file->path)));
 }
 
 /* A file keeps under its new name what is known of its content. */
