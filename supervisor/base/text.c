@@ -35,7 +35,7 @@ char *text_copy(const char *text)
 
 char *text_copy_n(const char *text, size_t length)
 {
-	return abort_if_null(strndup(text, length));
+	return memcpy(memory_new(strnlen(text, length) + 1), text, strnlen(text, length));
 }
 
 char *text_format_list(const char *format, va_list args)
