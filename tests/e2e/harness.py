@@ -211,7 +211,7 @@ class Run:
         for left in members_of(self.pid):
             kill_quietly(left)
 
-    def __str__(self):
+    def __repr__(self):
         events = "\n".join(json.dumps(event) for event in self.events())
         return f"--- events\n{events}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
 
