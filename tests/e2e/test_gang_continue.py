@@ -208,10 +208,8 @@ def test_what_others_save_after_the_keeper_has_ended_is_not_its_own(place):
     gang.wait_for_commits(1)
     gang.runs[1].process.send_signal(signal.SIGSTOP)
     gang.runs[0].signal(signal.SIGTERM)
-    try:
-        gang.runs[0].wait_for_event("child_exited")
-        together = max(int(path.name[5:]) for path in shared.glob("step_*"))
-        wait_for("a save of one alone", lambda: list(shared.glob(f"step_{together // 40 * 40 + 80}/*")))
-    finally:
-        gang.runs[1].process.send_signal(signal.SIGCONT)
+    gang.runs[0].wait_for_event("child_exited")
+    together = max(int(path.name[5:]) for path in shared.glob("step_*"))
+    wait_for("a save of one alone", lambda: list(shared.glob(f"step_{together // 40 * 40 + 80}/*")))
+    gang.runs[1].process.send_signal(signal.SIGCONT)
     assert [run.wait() for run in gang.runs] == [harness.EXIT_DURABLE] * 3, f"{gang}"
