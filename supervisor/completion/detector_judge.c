@@ -247,8 +247,8 @@ static enum job_end job_end_of(const struct detector *detector, const struct che
 		       : JOB_END_NOT_YET;
 }
 
-/* The job here has ended. What the other members of a gang then begin in the directory of all is a
- * save of theirs alone, and no checkpoint of this member. */
+/* True for a checkpoint that other members of a gang began in the shared directory after the job
+ * here had ended: it is theirs alone. */
 static bool is_of_others_alone(const struct detector *detector, const struct checkpoint *checkpoint)
 {
 	return detector->others_write && detector->job_end != JOB_END_NOT_YET &&

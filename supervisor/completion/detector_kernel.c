@@ -63,16 +63,16 @@ static struct tracked_file *move_with_directory(const struct move *move, struct 
 	return moved;
 }
 
-/* A fixed name goes. The save that begins with that writes it anew. */
-static void note_goes(struct detector *detector, const struct tracked_file *file)
+/* Remembers that a fixed name was deleted: the save that begins with it writes the name again. */
+static void note_name_deleted(struct detector *detector, const struct tracked_file *file)
 {
 	detector->deleted_name = file->name;
 	detector->deleted_newest = file->marks & FILE_NEWEST;
 	file->checkpoint->gone |= detector->deleted_newest;
 }
 
-/* A fixed name is put aside if it is at rest, or if its new name is a backup's. That writes
- * nothing: the job has only deleted the old name. */
+/* True if a rename puts a fixed name aside: the file is at rest, or its new name is a backup's.
+ * Such a rename writes nothing: the job has only deleted the old name. */
 static bool is_put_aside(const struct move *move, const struct tracked_file *file, const char *path)
 {
 	return !*file->checkpoint->key && checkpoint_name_parse(path).number < 0 &&
@@ -96,7 +96,7 @@ static void move_file(void *argument, struct tracked_file *file)
 		return;
 	}
 	if (is_put_aside(move, file, path)) {
-		note_goes(move->detector, file);
+		note_name_deleted(move->detector, file);
 		file->marks &= ~(unsigned)FILE_NEWEST;
 		file->checkpoint->changed = ++move->detector->generation;
 		file->here_ms = move->now_ms;
@@ -253,7 +253,7 @@ static void delete_file(void *argument, struct tracked_file *file)
 	struct deletion *deletion = argument;
 
 	if (!*file->checkpoint->key)
-		note_goes(deletion->detector, file);
+		note_name_deleted(deletion->detector, file);
 	detector_learn_before_removal(deletion->detector, file->checkpoint, deletion->now_ms);
 	note_deletion(deletion->detector, file, deletion->now_ms);
 	checkpoint_table_remove(&deletion->detector->table, file);

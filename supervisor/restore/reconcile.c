@@ -245,8 +245,8 @@ static bool is_fixed_name(const char *path)
 	return !*group;
 }
 
-/* Does the snapshot have this very file, under its name or one that it had before it was put aside?
- */
+/* True if the snapshot has this file, under its name or under the one from before it was put
+ * aside. */
 static bool is_saved(const struct snapshot_files *snapshot, const struct snapshot_file *local)
 {
 	for (size_t i = 0; local && i < snapshot->count; i++)
