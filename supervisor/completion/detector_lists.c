@@ -171,13 +171,25 @@ static bool is_unseen(const struct tracked_file *file)
 	return (file->marks & (FILE_FRESH | FILE_TORN)) && !(file->marks & seen);
 }
 
-/* Of the fixed names, others may be of an older save that was never complete. */
+/* Was it closed before its writer died, or by one that lives? Of such, a death tears the save, and
+ * not the file. */
+static bool is_closed_name(const struct tracked_file *file)
+{
+	return (file->marks & FILE_WITNESSED) &&
+	       !(file->marks & (FILE_REJECTED | FILE_SLOW | FILE_TEMPORARY));
+}
+
+/* Of the fixed names, others may be of an older save that was never complete, and those that are
+ * closed already of one that is complete. */
 static void act_on_begun(const struct detector *detector, const struct checkpoint *checkpoint,
 			 path_set_fn *act, void *argument)
 {
 	each_file (file, checkpoint) {
 		if ((file->marks & FILE_FRESH) && !is_whole_beside(file))
-			act_behind(is_unseen(file) ? UNDER_WAY_UNSEEN : UNDER_WAY_UNLESS_WHOLE,
+			act_behind(is_unseen(file) ? UNDER_WAY_UNSEEN
+				   : !*checkpoint->key && is_closed_name(file)
+					   ? UNDER_WAY_WITH
+					   : UNDER_WAY_UNLESS_WHOLE,
 				   file, act, argument);
 		else if (!*checkpoint->key && is_overtaken(detector, file))
 			act(argument, file->path);
@@ -202,14 +214,6 @@ static bool is_closed(const struct detector *detector, const struct checkpoint *
 	return checkpoint->state == CHECKPOINT_UNDER_WAY &&
 	       !checkpoint_any(checkpoint, FILE_TEMPORARY | FILE_DAMAGED | FILE_SLOW) &&
 	       detector_may_be_whole_set(detector, checkpoint);
-}
-
-/* Was it closed before its writer died, or by one that lives? Of such, a death tears the save, and
- * not the file. */
-static bool is_closed_name(const struct tracked_file *file)
-{
-	return (file->marks & FILE_WITNESSED) &&
-	       !(file->marks & (FILE_REJECTED | FILE_SLOW | FILE_TEMPORARY));
 }
 
 /* Was no file of the numbered one seen to be left half? Then those of the number before tell. */

@@ -174,10 +174,18 @@ static void find_torn_saves(const struct path_list *list, under_way_stays_fn *st
 	}
 }
 
+static bool is_fixed_name(const char *listed)
+{
+	auto_free char *key = *listed == '/' ? NULL : checkpoint_name_key(listed);
+
+	return key && !*key;
+}
+
 void under_way_settle(struct path_list *list, under_way_stays_fn *stays, void *arg)
 {
 	auto_(path_set_release) struct path_set torn = {0};
-	size_t kept = 0;
+	size_t kept = 0, count = 0;
+	bool fixed = false;
 
 	find_torn_saves(list, stays, arg, &torn);
 	for (size_t i = 0; i < list->count; i++) {
@@ -192,10 +200,16 @@ void under_way_settle(struct path_list *list, under_way_stays_fn *stays, void *a
 		if (path)
 			memmove(listed, path, strlen(path) + 1);
 		list->paths[kept++] = listed;
+		fixed |= is_fixed_name(listed);
 	}
-	list->count = kept;
+	for (size_t i = 0; i < kept; i++)
+		if (!fixed && text_starts(list->paths[i], UNDER_WAY_WITH))
+			free(list->paths[i]);
+		else
+			list->paths[count++] = list->paths[i];
+	list->count = count;
 	if (list->paths)
-		list->paths[kept] = NULL;
+		list->paths[count] = NULL;
 }
 
 bool under_way_has_behind(char *const *paths, const char *front, const char *path)

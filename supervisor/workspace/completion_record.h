@@ -85,7 +85,7 @@ int under_way_parse(const void *text, size_t size, struct path_list *list, char 
 /* Does the file stay where it is? `front`: "./", "/unless-whole/" or "/unseen/". */
 typedef bool under_way_stays_fn(void *arg, const char *path, const char *front);
 /* Removes the files that stay, and what stands in front of the others. Of one save, none stays if
- * one does not. */
+ * one does not; those behind UNDER_WAY_WITH stay if all other fixed names do. */
 void under_way_settle(struct path_list *list, under_way_stays_fn *stays, void *arg);
 
 /* Is the file in the list behind that front: UNDER_WAY_ALONE, _REST, _WITH? */

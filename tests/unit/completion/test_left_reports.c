@@ -176,7 +176,7 @@ static const struct scene scenes[] = {
 	{"half of a pair", PAIRS, "", "w:model.npz", WITH "model.npz " REST "opt.npz "},
 	{"half of a pair, open", PAIRS, "", "o:model.npz", "model.npz " REST "opt.npz "},
 	{"a pair whose last close is missing", PAIRS, "w:model.npz", "o:opt.npz",
-	 WHOLE "opt.npz " WHOLE "model.npz "},
+	 WHOLE "opt.npz " WITH "model.npz "},
 	{"a pair that was closed", PAIRS, "o:model.npz", "c:model.npz w:opt.npz", ""},
 	{"and another one", PAIRS, "o:model.npz", "c:model.npz w:opt.npz w:model.npz",
 	 WITH "model.npz " REST "opt.npz "},

@@ -124,6 +124,29 @@ static void what_is_left_of_a_set_is_not_under_way(void **state)
 	assert_true(under_way_has_behind(paths, UNDER_WAY_REST, "opt.pt"));
 }
 
+/* A name that was closed goes with one that does not stay, and only then. */
+static void a_closed_name_stays_if_all_others_do(void **state)
+{
+	auto_(path_set_release) struct path_set set = {0};
+	struct path_list list = {0};
+
+	(void)state;
+	path_list_add(&list, UNDER_WAY_UNLESS_WHOLE "opt.npz");
+	path_list_add(&list, UNDER_WAY_WITH "model.npz");
+	under_way_settle(&list, is_marked, &set);
+	assert_int_equal(list.count, 2);
+	assert_string_equal(list.paths[0], "opt.npz");
+	assert_string_equal(list.paths[1], UNDER_WAY_WITH "model.npz");
+	path_list_free(list.paths);
+	list = (struct path_list){0};
+	path_list_add(&list, UNDER_WAY_UNLESS_WHOLE "opt.npz");
+	path_list_add(&list, UNDER_WAY_WITH "model.npz");
+	path_set_mark(&set, "opt.npz", 2);
+	under_way_settle(&list, is_marked, &set);
+	assert_int_equal(list.count, 0);
+	path_list_free(list.paths);
+}
+
 /* What one save has written stands or falls together. */
 static void files_whose_close_was_not_seen_stay_together(void **state)
 {
@@ -180,6 +203,7 @@ int main(void)
 		cmocka_unit_test(no_part_of_it_is_believed),
 		cmocka_unit_test(a_closed_file_stays_or_is_torn),
 		cmocka_unit_test(files_whose_close_was_not_seen_stay_together),
+		cmocka_unit_test(a_closed_name_stays_if_all_others_do),
 		cmocka_unit_test(closed_files_of_one_save_stay_together),
 		cmocka_unit_test(what_is_left_of_a_set_is_not_under_way),
 		cmocka_unit_test(a_directory_stands_for_what_is_in_it),
