@@ -76,9 +76,8 @@ static void note_name_deleted(struct detector *detector, const struct tracked_fi
 static bool is_put_aside(const struct move *move, const struct tracked_file *file, const char *path)
 {
 	return !*file->checkpoint->key && checkpoint_name_parse(path).number < 0 &&
-	       (!(file->marks & FILE_FRESH) ||
-		(!move->directory && (file->marks & FILE_WITNESSED) &&
-		 checkpoint_name_is_backup(path, file->path)));
+	       (!(file->marks & FILE_FRESH) || (!move->directory && !(file->marks & FILE_HELD) &&
+						checkpoint_name_is_backup(path, file->path)));
 }
 
 /* A file keeps under its new name what is known of its content. */

@@ -177,6 +177,7 @@ static void join_renamed(void *argument, struct tracked_file *file)
 	auto_free char *path =
 		text_format("%s%s", message->path2, file->path + strlen(message->path));
 	struct tracked_file *there = checkpoint_table_find(&detector->table, path);
+	bool backup;
 
 	/* One at rest is about to be replaced: then this report is the one that is ahead. */
 	if (!there || !(there->marks & FILE_FRESH) || !(file->marks & FILE_REPORTED) ||
@@ -189,9 +190,12 @@ static void join_renamed(void *argument, struct tracked_file *file)
 	there->pid = file->pid;
 	checkpoint_add_writer(there->checkpoint, file->pid);
 	/* Here as where the kernel tells of it. */
-	if (!*file->checkpoint->key)
+	backup = checkpoint_name_is_backup(message->path2, message->path);
+	if (!*file->checkpoint->key && !backup)
 		detector_note_renamed(detector, file);
-	checkpoint_table_remove(&detector->table, file);
+	/* The next save may have put it aside and written its name again. */
+	if (!backup || !detector_look(detector, file->path).exists)
+		checkpoint_table_remove(&detector->table, file);
 	if (there->marks & FILE_WITNESSED)
 		detector_file_finished(detector, there, rename->now_ms);
 }

@@ -1405,6 +1405,16 @@ static const struct row rows[] = {
 		"+400; kt ckp~ ckp; R 1 ckp ckp~; lacking ckp; kc ckp; O 1 3 ckp; lacking ckp; out "
 		"ckp; C 1 3 ckp; = complete; in ckp"},
 
+	{"a batch: two saves, of which the second puts the first aside, as GROMACS does at a signal",
+		"kc state_step1.cpt; O 1 3 state_step1.cpt; kw state_step1.cpt; C 1 3 state_step1.cpt; kt "
+		"state.cpt state_step1.cpt; R 1 state_step1.cpt state.cpt; +1000; = complete; +9000; kc "
+		"state_step2.cpt; kw state_step2.cpt; kt state_prev.cpt state.cpt; kt state.cpt "
+		"state_step2.cpt; kc state_step3.cpt; kw state_step3.cpt; kt state_prev.cpt state.cpt; kt "
+		"state.cpt state_step3.cpt; gone state_step2.cpt; gone state_step3.cpt; O 1 3 state_step2.cpt; C 1 3 "
+		"state_step2.cpt; R 1 state.cpt state_prev.cpt; R 1 state_step2.cpt state.cpt; O 1 3 "
+		"state_step3.cpt; C 1 3 state_step3.cpt; R 1 state.cpt state_prev.cpt; R 1 state_step3.cpt "
+		"state.cpt; X 1; end 1 failed; = complete; in state.cpt; in state_prev.cpt; good state.cpt"},
+
 	/* Slow saves beside frequent ones. */
 	{"with the name of a checkpoint it is a slow save: it holds nothing up, and is in no snapshot",
 		"O 1 9 big.pt; km big.pt; O 2 3 step-1.pt; C 2 3 step-1.pt; O 2 3 step-2.pt; C 2 3 "
