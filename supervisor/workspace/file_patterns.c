@@ -16,6 +16,9 @@ static const char *const running_names[] = {
 	// clang-format on
 };
 
+/* Each commit adds objects first, and renames what names them last: any state of it is whole. */
+#define REPOSITORY ".git"
+
 /* A lock is held by a process of this machine. On the next one nobody would ever let go of it.
  * Optuna gives its own another name before it removes it. */
 static const char *const lock_names[] = {"*.lock", "*.lck", "*.lock*.rename"};
@@ -136,7 +139,9 @@ enum file_kind file_patterns_kind(const struct file_patterns *patterns, const ch
 		return kind;
 	if (FIND_NAME(lock_names, path))
 		return FILE_KIND_EXCLUDED;
-	return FIND_NAME(running_names, path) ? FILE_KIND_RUNNING : FILE_KIND_ORDINARY;
+	return FIND_NAME(running_names, path) || matches_any_part(REPOSITORY, path)
+		       ? FILE_KIND_RUNNING
+		       : FILE_KIND_ORDINARY;
 }
 
 const char *file_patterns_lock_name(const struct file_patterns *patterns, const char *path)

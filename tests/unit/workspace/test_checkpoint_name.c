@@ -236,7 +236,6 @@ static const struct row fixed[] = {
 	{"checkpoint-3fa2b1c9.pt", -1, false, "", "checkpoint-3fa2b1c9.pt"},
 	{"550e8400-e29b-41d4-a716-446655440000.pt", -1, false, "",
 	 "550e8400-e29b-41d4-a716-446655440000.pt"},
-	{".git/objects/86/3f2a9b1c7d", -1, false, "", NULL},
 	{"mlruns/1/meta.yaml", -1, false, "", "mlruns/1/meta.yaml"},
 	{"mlruns/123456789012345678/meta.yaml", -1, false, "",
 	 "mlruns/123456789012345678/meta.yaml"},

@@ -51,6 +51,10 @@ static void test_names_that_are_known(void **state)
 		{"study.db", ORDINARY},
 		{"config.yaml", ORDINARY},
 		{"wandb/config.yaml", ORDINARY},
+		{".git/objects/86/3f2a9b1c7d", RUNNING},
+		{"model/.git/HEAD", RUNNING},
+		{".git/index.lock", EXCLUDED},
+		{".gitignore", ORDINARY},
 		{"catalog", ORDINARY},
 		{"", ORDINARY},
 	};
