@@ -132,6 +132,7 @@ struct detector {
 	uint64_t writes_complete;
 	/* reports may have been lost: see detector_verify() */
 	bool needs_verify;
+	unsigned verifications; /* how many there were */
 	/* kernel events were lost: files that a scan has found since may still be open */
 	bool events_lost;
 	/* the fixed name that was deleted last */

@@ -478,14 +478,15 @@ void detector_all_closed(struct detector *detector, const char *path)
 
 /* --- reports that may be lost --- */
 
-/* True from the second time on: its last reports have certainly been handed in by then. */
+/* True from the second verification on: its last reports have certainly been handed in by then.
+ * Within one, it may have ended after those that were handed in. */
 static bool confirm_gone(struct detector *detector, int pid)
 {
 	struct writer *writer = writer_table_add(&detector->writers, pid);
-	bool confirmed = writer->gone;
 
-	writer->gone = true;
-	return confirmed;
+	if (writer->gone == 0)
+		writer->gone = detector->verifications;
+	return writer->gone < detector->verifications;
 }
 
 /* The report of the close was lost, or the process closed it without the library. */
@@ -506,6 +507,7 @@ void detector_verify(struct detector *detector, detector_query_fd_fn *held, void
 
 	detector_settle(detector, 0, now_ms);
 	detector->needs_verify = false;
+	detector->verifications++;
 	for (size_t i = 0; i < writers->open_count;) {
 		struct writer_descriptor *open = &writers->opens[i];
 		int pid = open->pid;

@@ -18,8 +18,8 @@ struct writer {
 	bool failed;
 	/* ... with files open, which exit() flushes */
 	bool open_at_exit;
-	/* detector_verify() has found it gone once */
-	bool gone;
+	/* the verification that has found it gone first; 0: none has */
+	unsigned gone;
 	/* it has called its checkpoint complete */
 	bool saved;
 	/* its PID is of another PID namespace: SHIM_FLAG_FOREIGN_PIDNS */

@@ -596,6 +596,9 @@ static const struct row rows[] = {
 		"O 1 3 a; lost; verify gone; good a; verify gone; torn a; +1000; = torn"},
 	{"a writer that is gone had reported its end a moment ago",
 		"O 1 3 a; verify gone; C 1 3 a; X 1; verify gone; +1000; = complete; good a"},
+	{"gone with two files open: what it has reported last comes before its end",
+		"O 1 3 a; O 1 4 b; verify gone; C 1 3 a; C 1 4 b; X 1; verify gone; +1000; = complete; "
+		"good a; good b"},
 	{"lost reports: it is still open", "O 1 3 a; lost; verify held; +5000; = busy"},
 	{"closed by a raw system call", "O 1 3 a; km a; kw a; verify released; +1000; = complete"},
 	{"lost events: the close among them",
