@@ -8,11 +8,7 @@
  *
  * Of this folder only:
  *
- *	gcs_address.h		PURE: the URL and the endpoint
- *	gcs_reply.h		PURE: what a reply means
- *	gcs_json.h		PURE: the JSON API
  *	google_credentials.h	Application Default Credentials: tokens, renewed in time
- *	jwt.h			PURE: a JSON Web Token
  */
 #ifndef STORAGE_GCS_H
 #define STORAGE_GCS_H

@@ -54,4 +54,7 @@ int restore_content(struct restoring *restoring, struct err *err);
 /* So many bytes more are where they belong. */
 void restore_content_progress(struct restoring *restoring, uint64_t bytes);
 
+/* Fills `files`, which is empty; the manifest has its entries. */
+void listing_add_files(const struct manifest *manifest, struct snapshot_files *files);
+
 #endif

@@ -6,7 +6,6 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/workers.h"
-#include "listing.h"
 #include "restore_content.h"
 #include "storage/gangs/gangs.h"
 #include "storage/transfer/transfer.h"

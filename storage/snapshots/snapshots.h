@@ -11,30 +11,22 @@
  *
  *	attempt_forget.h	removes the records and notes of attempts without snapshots
  *	inventory.h		all snapshots of a job with their states, pins and packs
- *	listing.h		the files of a manifest
- *	pack_numbers.h		the table of packs of a manifest
- *	pack_references.h	PURE: what manifests say about packs, by pack
  *	retention.h		PURE: which snapshots are kept, which packs are garbage
  *	pin_place.h		of a pin and a removal, the first decides
  *	garbage_collect.h	removes unnamed packs
- *	carry_over.h		files of the parent that stay in a snapshot unread
  *	restore_content.h	fills the files of a restore
- *	snapshot_commit.h	looks up what a manifest names, and puts it
  *	orphan_packs.h		reuses packs of attempts killed before a commit
  *
  * The operations, declared in storage_*.h and used through storage.h:
  *
  *	attempts.c		claims an attempt, writes the end record
- *	attempt_history.c	how the newest attempts of a job went
  *	attempt_notes.c		events, log and metrics of an attempt, for people
  *	drain_records.c		announces that a preempted attempt still saves; reads that
- *	task_barrier.c		lets the processes of one step wait for each other
  *	snapshot_save.c		saves and commits a snapshot
  *	snapshot_presave.c	sends closed or growing files before the checkpoint is complete
  *	snapshot_restore.c	restores a snapshot into an empty directory
  *	snapshot_verify.c	reads and checks every chunk
  *	snapshot_export.c	writes a snapshot as tar.lz4
- *	listing.c		lists snapshots and their files
  *	pins.c  forget.c	keep one snapshot; remove those that the policy does not keep
  */
 #ifndef STORAGE_SNAPSHOTS_H
