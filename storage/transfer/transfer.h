@@ -5,7 +5,7 @@
  *
  * For the rest of storage/, through this header alone:
  *
- *	job_transfer.h		the state of sending and fetching for one job, and its PURE decisions
+ *	job_transfer.h		the state of the transfers of one job; PURE: what it decides
  *	file_tree.h		opens the files of a directory (through file_reader.h)
  *	file_reader.h		reads files on all threads and packs them
  *	pack_uploader.h		sends packs, on threads of its own
