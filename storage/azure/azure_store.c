@@ -2,7 +2,7 @@
  * az://ACCOUNT/CONTAINER[/PREFIX]: block blobs, each put by one request; "if absent" is
  * If-None-Match: *. The container is there already: to make one is for whoever owns the account.
  */
-#include "azure_store.h"
+#include "azure.h"
 
 #include "base/cancel.h"
 #include "base/cleanup.h"

@@ -2,7 +2,7 @@
  * gs://BUCKET[/PREFIX] by the JSON API (gcs_json_url()); "if absent" is ifGenerationMatch=0. The
  * bucket is there already: to make one is for whoever pays for it.
  */
-#include "gcs_store.h"
+#include "gcs.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -2,7 +2,7 @@
  * s3://: Amazon S3 and what speaks its protocol. An object is one PUT; the if-absent is
  * "If-None-Match: *".
  */
-#include "s3_store.h"
+#include "s3.h"
 
 #include "base/cleanup.h"
 #include "base/fault.h"

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "index_warmup.h"
+#include "snapshots.h"
 #include "storage/gangs/gangs.h"
 #include "storage/records/records.h"
 #include "storage/storage.h"

@@ -8,8 +8,8 @@
 #include "base/cleanup.h"
 #include "storage/aws/aws_credentials.h"
 #include "storage/aws/s3_address.h"
-#include "storage/azure/azure_store.h"
-#include "storage/gcs/gcs_store.h"
+#include "storage/azure/azure.h"
+#include "storage/gcs/gcs.h"
 #include "storage/http/uri.h"
 
 #include <arpa/inet.h>

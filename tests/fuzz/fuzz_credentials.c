@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "storage/aws/aws_credentials.h"
-#include "storage/azure/azure_store.h"
+#include "storage/azure/azure.h"
 #include "storage/gcs/google_credentials.h"
 #include "storage/http/token_endpoint.h"
 #include "storage/http/uri.h"

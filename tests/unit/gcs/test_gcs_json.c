@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "storage/gcs/gcs_store.h"
+#include "storage/gcs/gcs.h"
 
 #include <stdlib.h>
 #include <string.h>
