@@ -12,13 +12,13 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 readonly doors='
 curl/.*               | supervisor/base/http\.c
 microhttpd\.h         | supervisor/base/httpd\.c
-openssl/.*            | supervisor/base/[a-z0-9_]+\.[ch]|storage/aws/sigv4\.c|storage/azure/azure_shared_key\.c|storage/gcs/jwt\.c
+openssl/.*            | supervisor/base/[a-z0-9_]+\.[ch]|storage/aws/sigv4\.c|storage/azure/azure_store\.c|storage/gcs/google_credentials\.c
 archive(_entry)?\.h   | storage/snapshots/snapshot_export\.c
 lz4[a-z]*\.h          | storage/format/chunk\.c
 xxh(ash|3)\.h         | storage/format/xxh3_code\.h
 zstd[a-z_]*\.h        | storage/format/weights\.c
 expat\.h              | storage/http/xml\.c
-(dirent|ftw|fts)\.h   | supervisor/base/walk\.c|storage/transfer/file_tree_walk\.c
+(dirent|ftw|fts)\.h   | supervisor/base/walk\.c|storage/transfer/file_tree\.c
 inotifytools/.*       | supervisor/monitor/inotify_table\.c
 sqlite3\.h            | supervisor/upload/database_(backup|files|parts)\.[ch]
 '

@@ -1,13 +1,13 @@
 #include "aws_credentials.h"
 
-#include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/digest.h"
+#include "base/err.h"
 #include "base/file.h"
 #include "base/instance_metadata.h"
 #include "base/json.h"
 #include "base/program.h"
 #include "base/text.h"
+#include "s3_address.h"
 #include "sigv4.h"
 
 #include <arpa/inet.h>
@@ -18,6 +18,457 @@
 #include <strings.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* The shared files of AWS, "config" and "credentials": sections, names and values. */
+
+/* Where the reading stands. */
+struct ini_parser {
+	struct aws_ini *profiles;
+	enum aws_ini_kind kind;
+	char *section; /* NULL: before the first, or in one to be passed over */
+	char *parent;  /* of nested settings: the last name without a value */
+};
+
+static char *copy_trimmed(const char *text, size_t length)
+{
+	while (length && isspace((unsigned char)text[0]))
+		text++, length--;
+	while (length && isspace((unsigned char)text[length - 1]))
+		length--;
+	return text_copy_n(text, length);
+}
+
+/* "[profile my name]" -> "profile my name"; quotes around a name are dropped; NULL: not for us. */
+static char *section_name(enum aws_ini_kind kind, const char *line)
+{
+	const char *end = strchr(line, ']');
+	auto_free char *inner = end ? copy_trimmed(line + 1, (size_t)(end - line - 1)) : NULL;
+	auto_free char *name = NULL;
+	size_t word;
+
+	if (!inner || !inner[0])
+		return NULL;
+	if (kind == AWS_INI_CREDENTIALS || strcmp(inner, "default") == 0)
+		return text_format("profile %s", inner);
+	word = strcspn(inner, " \t");
+	if (!inner[word])
+		return NULL;
+	name = copy_trimmed(inner + word, strlen(inner + word));
+	if (strlen(name) >= 2 && (name[0] == '"' || name[0] == '\'') &&
+	    name[strlen(name) - 1] == name[0]) {
+		name[strlen(name) - 1] = '\0';
+		return text_format("%.*s %s", (int)word, inner, name + 1);
+	}
+	return text_format("%.*s %s", (int)word, inner, name);
+}
+
+/* " # ..." and " ; ..." behind a value are comments; without the blank they belong to it. */
+static size_t value_length(const char *value)
+{
+	for (size_t i = 0; value[i]; i++)
+		if (i && (value[i] == '#' || value[i] == ';') &&
+		    isspace((unsigned char)value[i - 1]))
+			return i;
+	return strlen(value);
+}
+
+static void add_setting(struct ini_parser *reading, const char *line, const char *equals)
+{
+	struct aws_ini *profiles = reading->profiles;
+	bool nested = isspace((unsigned char)line[0]) && reading->parent;
+	auto_free char *name = copy_trimmed(line, (size_t)(equals - line));
+	auto_free char *value = copy_trimmed(equals + 1, value_length(equals + 1));
+
+	for (char *at = name; *at; at++)
+		*at = (char)tolower((unsigned char)*at);
+	if (!nested) {
+		free(steal(&reading->parent));
+		if (!value[0])
+			reading->parent = text_copy(name);
+	}
+	profiles->items =
+		memory_grow(profiles->items, profiles->count + 1, sizeof(*profiles->items));
+	profiles->items[profiles->count++] = (struct aws_ini_setting){
+		.section = text_copy(reading->section),
+		.name = nested ? text_format("%s.%s", reading->parent, name) : steal(&name),
+		.value = steal(&value),
+	};
+}
+
+static void read_line(struct ini_parser *reading, const char *line)
+{
+	const char *first = line + strspn(line, " \t\r");
+	const char *equals = strchr(line, '=');
+
+	if (!*first || *first == '#' || *first == ';')
+		return;
+	if (*line == '[') {
+		free(reading->section);
+		free(steal(&reading->parent));
+		reading->section = section_name(reading->kind, line);
+	} else if (reading->section && equals && equals > first) {
+		add_setting(reading, line, equals);
+	}
+}
+
+void aws_ini_parse(struct aws_ini *profiles, enum aws_ini_kind kind, const char *text)
+{
+	struct ini_parser reading = {.profiles = profiles, .kind = kind};
+
+	while (*text) {
+		size_t length = strcspn(text, "\n");
+		char *line = text_copy_n(text, length);
+
+		read_line(&reading, line);
+		explicit_bzero(line, length);
+		free(line);
+		text += length;
+		text += *text == '\n';
+	}
+	free(reading.section);
+	free(reading.parent);
+}
+
+void aws_ini_release(struct aws_ini *profiles)
+{
+	for (size_t i = 0; i < profiles->count; i++) {
+		explicit_bzero(profiles->items[i].value, strlen(profiles->items[i].value));
+		free(profiles->items[i].section);
+		free(profiles->items[i].name);
+		free(profiles->items[i].value);
+	}
+	free(profiles->items);
+	*profiles = (struct aws_ini){0};
+}
+
+const char *aws_ini_get(const struct aws_ini *profiles, const char *kind, const char *section,
+			const char *name)
+{
+	auto_free char *full = text_format("%s %s", kind, section);
+
+	for (size_t i = profiles->count; i > 0; i--) {
+		const struct aws_ini_setting *setting = &profiles->items[i - 1];
+
+		if (strcmp(setting->section, full) == 0 && strcmp(setting->name, name) == 0)
+			return setting->value[0] ? setting->value : NULL;
+	}
+	return NULL;
+}
+
+bool aws_ini_has_profile(const struct aws_ini *profiles, const char *profile)
+{
+	auto_free char *full = text_format("profile %s", profile);
+
+	for (size_t i = 0; i < profiles->count; i++)
+		if (strcmp(profiles->items[i].section, full) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * What the environment and AWS's shared files say, read once when a store is opened. AWS's own
+ * names work as they do elsewhere: AWS_PROFILE, AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE,
+ * AWS_REGION, AWS_DEFAULT_REGION, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_STS,
+ * AWS_IGNORE_CONFIGURED_ENDPOINT_URLS, AWS_REQUEST_CHECKSUM_CALCULATION, AWS_CA_BUNDLE, and in a
+ * profile region, endpoint_url, services, s3.addressing_style, request_checksum_calculation,
+ * ca_bundle. And further:
+ *
+ *	AWS_REQUEST_PAYER=requester	our account pays for requests to another's bucket
+ *	REPRIEVE_S3_ADDRESSING		auto, path or virtual
+ *	REPRIEVE_S3_CHECKSUM=off        no x-amz-checksum-crc32c with what is put: for stores that
+ *	                                refuse it
+ *	REPRIEVE_S3_HEADERS             "name: value, name: value": signed, sent with every put;
+ *	                                those of the customer's encryption key and of the expected
+ *	                                bucket owner with every request
+ *	REPRIEVE_S3_CONDITIONAL=off     for stores that ignore If-None-Match: it is looked first,
+ *	                                then put. Two machines that put the same name at the same
+ *	                                instant then both believe that it is theirs, so that two
+ *	                                attempts of a job may get one number; run one machine at a
+ *	                                time
+ */
+
+void aws_settings_release(struct aws_settings *settings);
+AUTO(struct aws_settings, aws_settings_release);
+
+enum {
+	HEADERS_MOST = 16,
+	FILE_MOST = 1 << 20
+};
+
+/* A variable that is empty is not set. */
+
+/* --- the files --- */
+
+static int read_file(struct aws_settings *settings, enum aws_ini_kind kind, const char *name,
+		     const char *below_home, struct err *err)
+{
+	const char *asked = text_from_environment(name), *home = text_from_environment("HOME");
+	auto_free char *path = asked  ? text_copy(asked)
+			       : home ? text_format("%s/.aws/%s", home, below_home)
+				      : NULL;
+	struct bytes text = {.limit = FILE_MOST};
+	struct err own = {0};
+
+	if (!path)
+		return 0;
+	if (file_read(path, &text, &own) < 0 || bytes_append(&text, "", 1, &own) < 0) {
+		bytes_release(&text);
+		if (own.kind == ERR_NOT_FOUND)
+			return 0;
+		return err_set(err, ERR_INVALID, "AWS's settings: %s", own.text);
+	}
+	aws_ini_parse(&settings->profiles, kind, (const char *)text.data);
+	explicit_bzero(text.data, text.size);
+	bytes_release(&text);
+	return 0;
+}
+
+static const char *profile_setting(const struct aws_settings *settings, const char *name)
+{
+	return aws_ini_get(&settings->profiles, "profile", settings->profile, name);
+}
+
+/* --- one setting after the other --- */
+
+static const char *find_endpoint(const struct aws_settings *settings, const char *service)
+{
+	const char *ignore = text_from_environment("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS");
+	const char *services = profile_setting(settings, "services"), *found = NULL;
+	auto_free char *own = text_format("AWS_ENDPOINT_URL_%s", service);
+	auto_free char *nested = text_format("%s.endpoint_url", service);
+
+	if (ignore && strcasecmp(ignore, "true") == 0)
+		return NULL;
+	for (char *at = nested; *at != '.'; at++)
+		*at = (char)tolower((unsigned char)*at);
+	found = text_from_environment(own);
+	if (!found)
+		found = text_from_environment("AWS_ENDPOINT_URL");
+	if (!found && services)
+		found = aws_ini_get(&settings->profiles, "services", services, nested);
+	return found ? found : profile_setting(settings, "endpoint_url");
+}
+
+static int read_address_style(struct aws_settings *settings, struct err *err)
+{
+	const char *asked = text_from_environment("REPRIEVE_S3_ADDRESSING");
+
+	if (!asked)
+		asked = profile_setting(settings, "s3.addressing_style");
+	settings->style = S3_STYLE_AUTO;
+	if (!asked || strcmp(asked, "auto") == 0)
+		return 0;
+	if (strcmp(asked, "path") == 0)
+		settings->style = S3_STYLE_PATH;
+	else if (strcmp(asked, "virtual") == 0)
+		settings->style = S3_STYLE_VIRTUAL;
+	else
+		return err_set(err, ERR_INVALID,
+			       "REPRIEVE_S3_ADDRESSING (or addressing_style) is \"%.60s\": it is "
+			       "auto, path or virtual",
+			       asked);
+	return 0;
+}
+
+static int read_switch(const char *name, bool *on, struct err *err)
+{
+	const char *value = text_from_environment(name);
+
+	*on = true;
+	if (!value || strcmp(value, "on") == 0)
+		return 0;
+	*on = false;
+	if (strcmp(value, "off") == 0)
+		return 0;
+	return err_set(err, ERR_INVALID, "%s is \"%.60s\": it is on or off", name, value);
+}
+
+static int read_checksums(struct aws_settings *settings, struct err *err)
+{
+	const char *asked = text_from_environment("AWS_REQUEST_CHECKSUM_CALCULATION");
+
+	if (!asked)
+		asked = profile_setting(settings, "request_checksum_calculation");
+	if (read_switch("REPRIEVE_S3_CHECKSUM", &settings->checksums, err) < 0)
+		return -1;
+	/* None of our requests requires one. */
+	if (asked && strcasecmp(asked, "when_required") == 0)
+		settings->checksums = false;
+	return 0;
+}
+
+static int read_requester_pays(struct aws_settings *settings, struct err *err)
+{
+	const char *payer = text_from_environment("AWS_REQUEST_PAYER");
+
+	settings->requester_pays = payer && strcasecmp(payer, "requester") == 0;
+	if (!payer || settings->requester_pays)
+		return 0;
+	return err_set(err, ERR_INVALID, "AWS_REQUEST_PAYER is \"%.60s\": it is requester", payer);
+}
+
+/* --- headers of the user's --- */
+
+static void headers_free(char **headers)
+{
+	for (char **at = headers; at && *at; at++)
+		free(*at);
+	free(headers);
+}
+AUTO_POINTER(char *, headers_free);
+
+/* Set by us; another value would break the signature or the if-absent. */
+static bool is_reserved_header(const char *name)
+{
+	static const char *const ours[] = {
+		"host",
+		"authorization",
+		"content-length",
+		"range",
+		"if-none-match",
+		"if-match",
+		"expect",
+		"x-amz-date",
+		"x-amz-content-sha256",
+		"x-amz-security-token",
+		"x-amz-checksum-crc32c",
+		"x-amz-request-payer",
+		"transfer-encoding",
+		"connection",
+	};
+
+	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
+		if (strcmp(ours[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* Without the blanks at both ends; changes `text`. */
+static char *trim_blanks(char *text)
+{
+	char *end = text + strlen(text);
+
+	while (end > text && isspace((unsigned char)end[-1]))
+		*--end = '\0';
+	return text + strspn(text, " \t");
+}
+
+static bool is_header_name(const char *name)
+{
+	return name[0] && !name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-")];
+}
+
+static int add_header(char **headers, size_t count, const char *item, size_t length,
+		      struct err *err)
+{
+	auto_free char *text = text_copy_n(item, length);
+	char *colon = strchr(text, ':'), *name, *value;
+
+	if (!colon)
+		return err_set(err, ERR_INVALID,
+			       "REPRIEVE_S3_HEADERS: \"%.60s\" is not NAME: VALUE", text);
+	*colon = '\0';
+	name = trim_blanks(text);
+	value = trim_blanks(colon + 1);
+	for (char *at = name; *at; at++)
+		*at = (char)tolower((unsigned char)*at);
+	if (!is_header_name(name) || is_reserved_header(name))
+		return err_set(err, ERR_INVALID,
+			       "REPRIEVE_S3_HEADERS: \"%.60s\" cannot be set there", name);
+	for (const char *at = value; *at; at++)
+		if (iscntrl((unsigned char)*at))
+			return err_set(err, ERR_INVALID,
+				       "REPRIEVE_S3_HEADERS: a control character in the value of "
+				       "%.60s",
+				       name);
+	headers[count] = text_copy(name);
+	headers[count + 1] = text_copy(value);
+	return 0;
+}
+
+int aws_settings_headers(const char *text, char ***result, struct err *err)
+{
+	auto_(headers_free) char **headers = memory_new((2 * HEADERS_MOST + 1) * sizeof(*headers));
+	size_t count = 0;
+
+	while (text && *text) {
+		size_t length = strcspn(text, ",");
+
+		if (strspn(text, " \t") < length) {
+			if (count == 2 * HEADERS_MOST)
+				return err_set(err, ERR_INVALID,
+					       "REPRIEVE_S3_HEADERS: more than %d", HEADERS_MOST);
+			if (add_header(headers, count, text, length, err) < 0)
+				return -1;
+			count += 2;
+		}
+		text += length;
+		text += *text == ',';
+	}
+	*result = steal(&headers);
+	return 0;
+}
+
+/* --- all of it --- */
+
+static char *copy_or_null(const char *text)
+{
+	return text ? text_copy(text) : NULL;
+}
+
+static void read_profile_name(struct aws_settings *settings)
+{
+	const char *asked = text_from_environment("AWS_PROFILE");
+
+	settings->profile_is_named = asked != NULL;
+	settings->profile = text_copy(asked ? asked : "default");
+}
+
+static void read_endpoints(struct aws_settings *settings)
+{
+	const char *region = text_from_environment("AWS_REGION"),
+		   *bundle = text_from_environment("AWS_CA_BUNDLE");
+
+	if (!region)
+		region = text_from_environment("AWS_DEFAULT_REGION");
+	if (!region)
+		region = profile_setting(settings, "region");
+	settings->region = copy_or_null(region);
+	settings->endpoint = copy_or_null(find_endpoint(settings, "S3"));
+	settings->sts_endpoint = copy_or_null(find_endpoint(settings, "STS"));
+	settings->ca_file = copy_or_null(bundle ? bundle : profile_setting(settings, "ca_bundle"));
+}
+
+int aws_settings_load(struct aws_settings *settings, struct err *err)
+{
+	*settings = (struct aws_settings){0};
+	read_profile_name(settings);
+	if (read_file(settings, AWS_INI_CONFIG, "AWS_CONFIG_FILE", "config", err) == 0 &&
+	    read_file(settings, AWS_INI_CREDENTIALS, "AWS_SHARED_CREDENTIALS_FILE", "credentials",
+		      err) == 0 &&
+	    read_address_style(settings, err) == 0 && read_checksums(settings, err) == 0 &&
+	    read_switch("REPRIEVE_S3_CONDITIONAL", &settings->conditional, err) == 0 &&
+	    read_requester_pays(settings, err) == 0 &&
+	    aws_settings_headers(text_from_environment("REPRIEVE_S3_HEADERS"), &settings->headers,
+				 err) == 0) {
+		read_endpoints(settings);
+		return 0;
+	}
+	aws_settings_release(settings);
+	return -1;
+}
+
+void aws_settings_release(struct aws_settings *settings)
+{
+	aws_ini_release(&settings->profiles);
+	free(settings->profile);
+	free(settings->region);
+	free(settings->endpoint);
+	free(settings->sts_endpoint);
+	free(settings->ca_file);
+	headers_free(settings->headers);
+	*settings = (struct aws_settings){0};
+}
 
 enum {
 	REPLY_MOST = 256 * 1024,

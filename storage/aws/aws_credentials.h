@@ -10,15 +10,72 @@
 #ifndef AWS_CREDENTIALS_H
 #define AWS_CREDENTIALS_H
 
-#include "aws_settings.h"
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "s3_address.h"
 #include "storage/http/http.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+enum aws_ini_kind {
+	/* [default], [profile NAME], [services NAME]; other sections are kept
+	 * under their own name */
+	AWS_INI_CONFIG,
+	/* [NAME] */
+	AWS_INI_CREDENTIALS,
+};
+
+struct aws_ini_setting {
+	char *section; /* "profile NAME", "services NAME" */
+	char *name;    /* lower case; a nested one is "s3.addressing_style" */
+	char *value;
+};
+
+struct aws_ini {
+	struct aws_ini_setting *items;
+	size_t count;
+};
+
+/*
+ * Adds what a file says. Lines that make no sense are passed over, as AWS's own tools do. Of two
+ * equal settings the later one is valid, so read the config first: the credentials file goes before
+ * it.
+ */
+void aws_ini_parse(struct aws_ini *profiles, enum aws_ini_kind kind, const char *text);
+void aws_ini_release(struct aws_ini *profiles); /* clears the secrets */
+AUTO(struct aws_ini, aws_ini_release);
+
+/* Borrowed; NULL: not there, or empty. `kind` is "profile" or "services". */
+const char *aws_ini_get(const struct aws_ini *profiles, const char *kind, const char *section,
+			const char *name);
+bool aws_ini_has_profile(const struct aws_ini *profiles, const char *profile);
+
+struct aws_settings {
+	struct aws_ini profiles;
+	char *profile;         /* AWS_PROFILE, else "default" */
+	bool profile_is_named; /* by AWS_PROFILE */
+	char *region;          /* NULL: nothing says it */
+	char *endpoint;        /* of S3; NULL: AWS itself */
+	char *sts_endpoint;    /* NULL: by region */
+	char *ca_file;         /* whose certificates are trusted; NULL: as base/http.h says */
+	enum s3_style style;
+	bool checksums;   /* send x-amz-checksum-crc32c with what is put */
+	bool conditional; /* the store knows If-None-Match */
+	bool requester_pays;
+	char **headers; /* REPRIEVE_S3_HEADERS: name, value, name, value, ..., NULL */
+};
+
+/* ERR_INVALID names the variable that is wrong; files that are not there are fine, such as cannot
+ * be read are not. */
+int aws_settings_load(struct aws_settings *settings, struct err *err);
+void aws_settings_release(struct aws_settings *settings);
+
+/* PURE. "name: value, name: value" -> as in struct aws_settings; ERR_INVALID for a name that we set
+ * ourselves or that is none. */
+int aws_settings_headers(const char *text, char ***headers, struct err *err);
 
 struct aws_credentials {
 	char *access_key;

@@ -2,16 +2,977 @@
  * az://ACCOUNT/CONTAINER[/PREFIX]: block blobs, each put by one request; "if absent" is
  * If-None-Match: *. The container is there already: to make one is for whoever owns the account.
  */
-#include "azure_store.h"
+#include "azure.h"
 
-#include "azure_container.h"
-#include "azure_listing.h"
+#include "base/cancel.h"
 #include "base/cleanup.h"
-#include "storage/backend/backend.h"
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/instance_metadata.h"
+#include "base/text.h"
 #include "storage/http/http.h"
 
+#include <ctype.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/*
+ * Which account, container and endpoint, and which of the secrets that the environment holds
+ * is for it.
+ *
+ *	az://ACCOUNT/CONTAINER[/PREFIX]
+ */
+
+/* The emulator's, the same everywhere and no secret: Azurite's manual names them. */
+#define EMULATOR_ACCOUNT "devstoreaccount1"
+#define EMULATOR_KEY                                                    \
+	"Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6t" \
+	"q/K1SZFPTOtr/KBHBeksoGMGw=="
+#define EMULATOR_ENDPOINT "http://127.0.0.1:10000/" EMULATOR_ACCOUNT
+
+#define CONNECTION "AZURE_STORAGE_CONNECTION_STRING"
+
+struct connection {
+	char *account, *key, *sas, *endpoint, *suffix, *protocol, *emulator;
+};
+
+static void connection_release(struct connection *connection)
+{
+	free(connection->account);
+	free(connection->key);
+	free(connection->sas);
+	free(connection->endpoint);
+	free(connection->suffix);
+	free(connection->protocol);
+	free(connection->emulator);
+}
+AUTO(struct connection, connection_release);
+
+static bool text_is_set(const char *text)
+{
+	return text && text[0];
+}
+
+/* --- the URL --- */
+
+static bool consists_of(const char *text, const char *allowed, size_t least, size_t most)
+{
+	size_t length = strlen(text);
+
+	return length >= least && length <= most && strspn(text, allowed) == length;
+}
+
+static int read_url(const char *url, struct azure_account *account, struct err *err)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-$";
+	const char *at = url + strlen("az://");
+	size_t length = strcspn(at, "/");
+
+	account->name = text_copy_n(at, length);
+	at += length + (at[length] == '/');
+	uri_split_prefix(at, &account->container, &account->prefix);
+	if (!consists_of(account->name, letters, 3, 63) ||
+	    !consists_of(account->container, letters, 3, 63))
+		return err_set(err, ERR_INVALID,
+			       "store %s: an Azure store is named az://ACCOUNT/CONTAINER/PREFIX, "
+			       "with 3 to 63 of a-z 0-9 - for the first two",
+			       url);
+	if (strpbrk(account->prefix, "?#\\") || strstr(account->prefix, "//"))
+		return err_set(err, ERR_INVALID, "store %s: no ? # \\ or // in the prefix", url);
+	return 0;
+}
+
+/* --- the connection string --- */
+
+static int read_connection(const char *text, struct connection *connection, struct err *err)
+{
+	const struct {
+		const char *name;
+		char **value;
+	} members[] = {
+		{"AccountName", &connection->account},
+		{"AccountKey", &connection->key},
+		{"SharedAccessSignature", &connection->sas},
+		{"BlobEndpoint", &connection->endpoint},
+		{"EndpointSuffix", &connection->suffix},
+		{"DefaultEndpointsProtocol", &connection->protocol},
+		{"UseDevelopmentStorage", &connection->emulator},
+	};
+
+	while (*(text += strspn(text, "; \t\r\n"))) {
+		size_t length = strcspn(text, ";"), name = strcspn(text, "=");
+
+		if (name >= length)
+			return err_set(err, ERR_INVALID,
+				       CONNECTION ": a part of it is not NAME=VALUE");
+		for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+			if (strlen(members[i].name) != name ||
+			    strncasecmp(text, members[i].name, name) != 0)
+				continue;
+			free(*members[i].value);
+			*members[i].value = text_copy_n(text + name + 1, length - name - 1);
+		}
+		text += length;
+	}
+	if (text_equal(connection->emulator, "true") && !connection->account)
+		connection->account = text_copy(EMULATOR_ACCOUNT);
+	return 0;
+}
+
+/* --- what follows --- */
+
+static int set_key(struct azure_account *account, const char *key, const char *source,
+		   struct err *err)
+{
+	if (!base64_decode(key, &account->key) || account->key.size == 0)
+		return err_set(err, ERR_INVALID, "%s: the account key is not base64", source);
+	account->source = source;
+	return 0;
+}
+
+static int set_sas(struct azure_account *account, const char *sas, const char *source,
+		   struct err *err)
+{
+	sas += strspn(sas, "?&");
+	for (const char *at = sas; *at; at++)
+		if (*at <= ' ' || *at > '~' || *at == '#')
+			return err_set(err, ERR_INVALID,
+				       "%s: the shared access signature is not a URL's query",
+				       source);
+	if (!strstr(sas, "sig="))
+		return err_set(err, ERR_INVALID,
+			       "%s: the shared access signature has no sig=", source);
+	account->sas = text_copy(sas);
+	account->source = source;
+	return 0;
+}
+
+static int set_endpoint(struct azure_account *account, const char *endpoint, struct err *err)
+{
+	account->endpoint = uri_endpoint(endpoint);
+	if (!account->endpoint)
+		return err_set(err, ERR_INVALID, "the blob endpoint is no http or https URL");
+	return 0;
+}
+
+static int choose_endpoint(struct azure_account *account, const struct connection *connection,
+			   const struct azure_environment *environment, struct err *err)
+{
+	auto_free char *built = NULL;
+
+	if (text_is_set(connection->endpoint))
+		return set_endpoint(account, connection->endpoint, err);
+	if (text_is_set(environment->endpoint))
+		return set_endpoint(account, environment->endpoint, err);
+	if (strcmp(account->name, EMULATOR_ACCOUNT) == 0 && !text_is_set(connection->suffix))
+		return set_endpoint(account, EMULATOR_ENDPOINT, err);
+	built = text_format("%s://%s.blob.%s",
+			    text_equal(connection->protocol, "http") ? "http" : "https",
+			    account->name,
+			    text_is_set(connection->suffix) ? connection->suffix
+							    : "core.windows.net");
+	return set_endpoint(account, built, err);
+}
+
+static int choose_secret(struct azure_account *account, const struct connection *connection,
+			 const struct azure_environment *environment, struct err *err)
+{
+	if (text_is_set(connection->key))
+		return set_key(account, connection->key, CONNECTION, err);
+	if (text_is_set(connection->sas))
+		return set_sas(account, connection->sas, CONNECTION, err);
+	if (text_is_set(environment->key))
+		return set_key(account, environment->key, "AZURE_STORAGE_KEY", err);
+	if (text_is_set(environment->sas))
+		return set_sas(account, environment->sas, "AZURE_STORAGE_SAS_TOKEN", err);
+	if (strcmp(account->name, EMULATOR_ACCOUNT) == 0)
+		return set_key(account, EMULATOR_KEY, "the emulator's well-known key", err);
+	return 0;
+}
+
+/* A secret of another account would only be refused, and with words that do not say why. */
+static int check_name(const struct azure_account *account, const char *name, const char *variable,
+		      struct err *err)
+{
+	if (!text_is_set(name) || strcmp(name, account->name) == 0)
+		return 0;
+	return err_set(err, ERR_INVALID, "%s is for the account %s, but the store's account is %s",
+		       variable, name, account->name);
+}
+
+int azure_account_read(const char *url, const struct azure_environment *environment,
+		       struct azure_account *account, struct err *err)
+{
+	auto_(connection_release) struct connection connection = {0};
+
+	*account = (struct azure_account){0};
+	if (read_url(url, account, err) < 0)
+		return -1;
+	if (text_is_set(environment->connection) &&
+	    read_connection(environment->connection, &connection, err) < 0)
+		return -1;
+	if (check_name(account, connection.account, CONNECTION, err) < 0 ||
+	    check_name(account, environment->account, "AZURE_STORAGE_ACCOUNT", err) < 0)
+		return -1;
+	if (choose_endpoint(account, &connection, environment, err) < 0)
+		return -1;
+	return choose_secret(account, &connection, environment, err);
+}
+
+void azure_account_release(struct azure_account *account)
+{
+	free(account->name);
+	free(account->container);
+	free(account->prefix);
+	free(account->endpoint);
+	free(account->sas);
+	bytes_release(&account->key);
+	*account = (struct azure_account){0};
+}
+
+/* What a reply of Azure Blob Storage means: a table for store_reply_judge(). */
+
+// clang-format off
+
+/* Codes: "Blob service error codes" and "Common REST API error codes" of Microsoft's manual. */
+static const struct reply_row rows[] = {
+	{STATUS_GOOD, NULL, CAME_UNMARKED, CALL_RETRY, ERR_RETRY, CALL_FOREIGN_REPLY},
+	/* "Put Blob" is answered with 201 and nothing else. */
+	{201, NULL, 0, CALL_DONE, ERR_NONE, NULL},
+	{STATUS_GOOD, NULL, ASKED_PUT, CALL_RETRY, ERR_RETRY, CALL_FOREIGN_REPLY},
+	{STATUS_GOOD, NULL, 0, CALL_DONE, ERR_NONE, NULL},
+	{404, "BlobNotFound", ASKED_REMOVE, CALL_DONE, ERR_NONE, NULL},
+	{404, "BlobNotFound", 0, CALL_FAILED, ERR_NOT_FOUND, NULL},
+	{404, "ContainerNotFound", 0, CALL_FAILED, ERR_INVALID,
+		"there is no such container: make it, or correct its name"},
+	{404, "ContainerBeingDeleted", 0, CALL_FAILED, ERR_INVALID, NULL},
+	{416, NULL, ASKED_GET_REST, CALL_DONE, ERR_NONE, NULL},
+	{416, NULL, 0, CALL_FAILED, ERR_CORRUPT, "the blob is shorter than it was"},
+	/* If-None-Match: * is answered with 409; 412 is what other conditions get, and there was
+	 * no other. */
+	{409, "BlobAlreadyExists", ASKED_PUT_IF_ABSENT, CALL_FAILED, ERR_EXISTS,
+		"it is there already"},
+	{412, "ConditionNotMet", ASKED_PUT_IF_ABSENT, CALL_FAILED, ERR_EXISTS,
+		"it is there already"},
+	{412, "LeaseIdMissing", 0, CALL_FAILED, ERR_DENIED, NULL},
+	{409, "ContainerBeingDeleted", 0, CALL_FAILED, ERR_INVALID, NULL},
+	{409, "ContainerDisabled", 0, CALL_FAILED, ERR_DENIED, NULL},
+	{409, "BlobImmutableDueToPolicy", 0, CALL_FAILED, ERR_DENIED, NULL},
+	{409, "BlobArchived", 0, CALL_FAILED, ERR_DENIED, NULL},
+	{409, "SnapshotsPresent", 0, CALL_FAILED, ERR_DENIED, NULL},
+	{409, "OperationNotAllowedInCurrentState", 0, CALL_RETRY, ERR_RETRY, NULL},
+	{409, "AccountBeingCreated", 0, CALL_RETRY, ERR_RETRY, NULL},
+	{400, "Md5Mismatch", 0, CALL_RETRY, ERR_RETRY, NULL},
+	/* A signature that is wrong and one that is old get the same code; a token has its time
+	 * from elsewhere. */
+	{401, NULL, SENT_TOKEN, CALL_REFRESH, ERR_DENIED, NULL},
+	{401, NULL, SENT_SKEWED, CALL_SKEWED, ERR_DENIED, NULL},
+	{401, NULL, 0, CALL_FAILED, ERR_DENIED, NULL},
+	{403, NULL, SENT_TOKEN, CALL_FAILED, ERR_DENIED, NULL},
+	{403, NULL, SENT_SKEWED, CALL_SKEWED, ERR_DENIED, NULL},
+	{403, NULL, 0, CALL_FAILED, ERR_DENIED, NULL},
+	{408, NULL, 0, CALL_RETRY, ERR_RETRY, NULL},
+	{429, NULL, 0, CALL_SLOW_DOWN, ERR_RETRY, NULL},
+	{503, NULL, 0, CALL_SLOW_DOWN, ERR_RETRY, NULL},
+	{501, NULL, 0, CALL_FAILED, ERR_FAILED, NULL},
+	{STATUS_FAULT, NULL, 0, CALL_RETRY, ERR_RETRY, NULL},
+	{STATUS_ANY, NULL, 0, CALL_FAILED, ERR_FAILED, NULL},
+};
+
+// clang-format on
+
+/* A signature is good for 15 minutes. */
+const struct reply_table azure_blob_replies = {rows, sizeof(rows) / sizeof(*rows), 10 * 60 * 1000};
+
+/* One page of Azure's List Blobs. */
+
+#define ROOT "EnumerationResults"
+
+struct listing_page {
+	const char *prefix;
+	struct store_listing found;
+	char *name; /* of the blob that is being read */
+	char *size;
+	int64_t modified_ms;
+	bool is_directory;
+	char *next;
+	bool is_page;
+	struct err wrong; /* the first thing found wrong */
+};
+
+static void listing_page_release(struct listing_page *page)
+{
+	free(page->name);
+	free(page->size);
+	free(page->next);
+	store_listing_release(&page->found);
+}
+AUTO(struct listing_page, listing_page_release);
+
+static void replace_text(char **target, const char *text)
+{
+	free(*target);
+	*target = text_copy(text);
+}
+
+static void add_name(struct listing_page *page, const char *name, uint64_t size,
+		     int64_t modified_ms, bool folded)
+{
+	if (!text_starts(name, page->prefix)) {
+		if (!page->wrong.kind)
+			err_set(&page->wrong, ERR_CORRUPT,
+				"the listing contains a name that was not asked for: %.200s", name);
+		return;
+	}
+	name += strlen(page->prefix);
+	if (name[0] && text_ends(name, "/") == folded)
+		store_listing_add_dated(&page->found, name, size, modified_ms);
+}
+
+static void end_blob(struct listing_page *page)
+{
+	uint64_t size;
+
+	if (!page->name ||
+	    (!page->is_directory && (!page->size || !text_to_u64(page->size, INT64_MAX, &size)))) {
+		if (!page->wrong.kind)
+			err_set(&page->wrong, ERR_CORRUPT,
+				"the listing contains a blob without a name or a size");
+	} else if (!page->is_directory) {
+		add_name(page, page->name, size, page->modified_ms, false);
+	}
+	free(steal(&page->name));
+	free(steal(&page->size));
+	page->modified_ms = 0;
+	page->is_directory = false;
+}
+
+static void read_element(void *arg, const char *path, const char *text)
+{
+	struct listing_page *page = arg;
+	int64_t modified_ms;
+
+	if (!text_starts(path, ROOT))
+		return;
+	path += strlen(ROOT);
+	if (!*path)
+		page->is_page = true;
+	else if (strcmp(path, "/Blobs/Blob/Name") == 0)
+		replace_text(&page->name, text);
+	else if (strcmp(path, "/Blobs/Blob/Properties/Content-Length") == 0)
+		replace_text(&page->size, text);
+	else if (strcmp(path, "/Blobs/Blob/Properties/Last-Modified") == 0)
+		page->modified_ms = datetime_parse(text, &modified_ms) ? modified_ms : 0;
+	else if (strcmp(path, "/Blobs/Blob/Properties/ResourceType") == 0)
+		page->is_directory = strcmp(text, "directory") == 0;
+	else if (strcmp(path, "/Blobs/Blob") == 0)
+		end_blob(page);
+	else if (strcmp(path, "/Blobs/BlobPrefix/Name") == 0)
+		add_name(page, text, 0, 0, true);
+	else if (strcmp(path, "/NextMarker") == 0 && text[0])
+		replace_text(&page->next, text);
+}
+
+int azure_listing_read(const void *body, size_t size, const char *prefix,
+		       struct store_listing *listing, char **next, struct err *err)
+{
+	auto_(listing_page_release) struct listing_page page = {.prefix = prefix};
+
+	*next = NULL;
+	if (xml_read(body, size, read_element, &page, err) < 0)
+		return -1;
+	if (!page.is_page)
+		return err_set(err, ERR_CORRUPT, "the answer is no list of blobs");
+	if (page.wrong.kind)
+		return err_set(err, page.wrong.kind, "%s", page.wrong.text);
+	for (size_t i = 0; i < page.found.count; i++)
+		store_listing_add_dated(listing, page.found.items[i].key, page.found.items[i].size,
+					page.found.items[i].modified_ms);
+	*next = steal(&page.next);
+	return 0;
+}
+
+/*
+ * Tokens of Microsoft Entra for Azure Storage, where there is neither a key nor a shared access
+ * signature: a client secret, a workload identity (federated token file), App Service's or the
+ * virtual machine's managed identity, whichever the environment speaks of first. Kept and renewed
+ * as token_endpoint.h says.
+ */
+
+struct azure_credentials;
+
+static void azure_credentials_free(struct azure_credentials *credentials);
+
+#define RESOURCE "https://storage.azure.com/"
+#define AUTHORITY "https://login.microsoftonline.com"
+
+enum {
+	TOKEN_FILE_LIMIT = 256 * 1024
+};
+
+struct azure_credentials {
+	int (*ask)(struct azure_credentials *credentials, struct bearer_token *token,
+		   struct cancel *cancel, struct err *err);
+	const char *source;
+	/* Copies: the environment may change under other threads. NULL where not set. */
+	char *tenant, *client, *secret, *token_file, *authority;
+	char *identity_endpoint, *identity_header;
+	struct metadata_endpoint machine;
+	struct credential_cache tokens;
+};
+
+static char *copy_variable(const char *name)
+{
+	const char *value = text_from_environment(name);
+
+	return value ? text_copy(value) : NULL;
+}
+
+/* --- Entra: a secret, or another issuer's token --- */
+
+static int request_entra_token(struct azure_credentials *credentials, struct bytes *form,
+			       struct bearer_token *token, struct cancel *cancel, struct err *err)
+{
+	static const char *const headers[] = {
+		"Content-Type: application/x-www-form-urlencoded",
+		NULL,
+	};
+	const char *authority = credentials->authority ? credentials->authority : AUTHORITY;
+	size_t length = strlen(authority);
+	auto_free char *tenant = uri_encode(credentials->tenant, false);
+	auto_free char *url = NULL;
+
+	while (length && authority[length - 1] == '/')
+		length--;
+	url = text_format("%.*s/%s/oauth2/v2.0/token", (int)length, authority, tenant);
+	uri_add(form, "client_id", credentials->client);
+	uri_add(form, "grant_type", "client_credentials");
+	uri_add(form, "scope", RESOURCE ".default");
+	return token_endpoint_get(
+		&(struct token_endpoint){
+			.name = "Microsoft Entra",
+			.method = "POST",
+			.url = url,
+			.headers = headers,
+			.body = uri_text(form),
+		},
+		token, cancel, err);
+}
+
+static int fetch_with_secret(struct azure_credentials *credentials, struct bearer_token *token,
+			     struct cancel *cancel, struct err *err)
+{
+	auto_(bytes_release) struct bytes form = {0};
+
+	uri_add(&form, "client_secret", credentials->secret);
+	return request_entra_token(credentials, &form, token, cancel, err);
+}
+
+/* Read each time: the kubelet replaces the file before its token expires. */
+static int read_token_file(const char *path, char **assertion, struct err *err)
+{
+	auto_(bytes_release) struct bytes text = {.limit = TOKEN_FILE_LIMIT};
+
+	if (file_read(path, &text, err) < 0)
+		return -1;
+	while (text.size && strchr(" \t\r\n", (char)text.data[text.size - 1]))
+		text.size--;
+	*assertion = text_copy_n(text.size ? (const char *)text.data : "", text.size);
+	if (bearer_token_is_valid(*assertion))
+		return 0;
+	free(steal(assertion));
+	return err_set(err, ERR_FAILED, "%s holds no token", path);
+}
+
+static int fetch_with_workload(struct azure_credentials *credentials, struct bearer_token *token,
+			       struct cancel *cancel, struct err *err)
+{
+	auto_(bytes_release) struct bytes form = {0};
+	auto_free char *assertion = NULL;
+
+	if (read_token_file(credentials->token_file, &assertion, err) < 0)
+		return err_wrap(err, "AZURE_FEDERATED_TOKEN_FILE");
+	uri_add(&form, "client_assertion_type",
+		"urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
+	uri_add(&form, "client_assertion", assertion);
+	return request_entra_token(credentials, &form, token, cancel, err);
+}
+
+/* --- managed identities --- */
+
+static int request_managed_token(const char *url, const char *header, const char *version,
+				 const char *client, const char *name, struct bearer_token *token,
+				 struct cancel *cancel, struct err *err)
+{
+	auto_(bytes_release) struct bytes query = {0};
+	auto_free char *whole = NULL;
+	const char *const headers[] = {header, NULL};
+
+	uri_add(&query, "api-version", version);
+	uri_add(&query, "resource", RESOURCE);
+	if (client)
+		uri_add(&query, "client_id", client);
+	whole = text_format("%s%c%s", url, strchr(url, '?') ? '&' : '?', uri_text(&query));
+	return token_endpoint_get(
+		&(struct token_endpoint){
+			.name = name,
+			.url = whole,
+			.headers = headers,
+			.metadata = true,
+		},
+		token, cancel, err);
+}
+
+static int fetch_from_app_service(struct azure_credentials *credentials, struct bearer_token *token,
+				  struct cancel *cancel, struct err *err)
+{
+	auto_free char *header = text_format("X-IDENTITY-HEADER: %s", credentials->identity_header);
+
+	return request_managed_token(credentials->identity_endpoint, header, "2019-08-01",
+				     credentials->client, "App Service's identity endpoint", token,
+				     cancel, err);
+}
+
+static int fetch_from_metadata(struct azure_credentials *credentials, struct bearer_token *token,
+			       struct cancel *cancel, struct err *err)
+{
+	auto_free char *url =
+		text_format("%s/metadata/identity/oauth2/token", credentials->machine.url);
+
+	return request_managed_token(url, instance_metadata_header(METADATA_AZURE_IDENTITY),
+				     "2018-02-01", credentials->client, "Azure's metadata service",
+				     token, cancel, err);
+}
+
+/* --- which --- */
+
+static void select_source(struct azure_credentials *credentials)
+{
+	bool named = credentials->tenant && credentials->client;
+
+	if (named && credentials->secret) {
+		credentials->ask = fetch_with_secret;
+		credentials->source = "AZURE_CLIENT_ID and AZURE_CLIENT_SECRET";
+	} else if (named && credentials->token_file) {
+		credentials->ask = fetch_with_workload;
+		credentials->source = "workload identity, AZURE_FEDERATED_TOKEN_FILE";
+	} else if (credentials->identity_endpoint && credentials->identity_header) {
+		credentials->ask = fetch_from_app_service;
+		credentials->source = "managed identity, IDENTITY_ENDPOINT";
+	} else {
+		credentials->ask = fetch_from_metadata;
+		credentials->source = "managed identity of the machine";
+	}
+}
+
+static void *fetch_token(void *arg, int64_t *expires_ms, struct cancel *cancel, struct err *err)
+{
+	struct azure_credentials *credentials = arg;
+	struct bearer_token token = {0};
+	struct err why = {0};
+
+	if (credentials->ask(credentials, &token, cancel, &why) == 0) {
+		*expires_ms = token.expires_ms;
+		return token.text;
+	}
+	/* A token file that is not there must not read as a snapshot that is not there. */
+	if (why.kind == ERR_NOT_FOUND)
+		why.kind = ERR_DENIED;
+	if (credentials->ask == fetch_from_metadata)
+		err_wrap(&why, "no AZURE_STORAGE_KEY, _SAS_TOKEN or _CONNECTION_STRING is set, nor "
+			       "AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET: set one, "
+			       "or give the machine an identity");
+	err_set(err, why.kind, "Azure credentials (%s): %s", credentials->source, why.text);
+	return NULL;
+}
+
+static const struct credential_source credential_source = {
+	.fetch = fetch_token,
+	.copy = bearer_token_copy,
+	.equal = bearer_token_equal,
+	.free = bearer_token_free,
+	.refresh_ahead_ms = 300 * 1000,
+	.rest_ms = BEARER_TOKEN_REST_MS,
+};
+
+/* Reads the environment; makes no request. ERR_INVALID for an authority that is no https URL. */
+static int azure_credentials_new(struct azure_credentials **result, struct err *err)
+{
+	struct azure_credentials *credentials = memory_new(sizeof(*credentials));
+
+	credentials->tenant = copy_variable("AZURE_TENANT_ID");
+	credentials->client = copy_variable("AZURE_CLIENT_ID");
+	credentials->secret = copy_variable("AZURE_CLIENT_SECRET");
+	credentials->token_file = copy_variable("AZURE_FEDERATED_TOKEN_FILE");
+	credentials->authority = copy_variable("AZURE_AUTHORITY_HOST");
+	credentials->identity_endpoint = copy_variable("IDENTITY_ENDPOINT");
+	credentials->identity_header = copy_variable("IDENTITY_HEADER");
+	instance_metadata_endpoint(METADATA_AZURE_IDENTITY, &credentials->machine);
+	credential_cache_init(&credentials->tokens, &credential_source, credentials);
+	select_source(credentials);
+	if (credentials->authority && !uri_is_confidential(credentials->authority)) {
+		azure_credentials_free(credentials);
+		return err_set(err, ERR_INVALID, "AZURE_AUTHORITY_HOST is no https URL");
+	}
+	*result = credentials;
+	return 0;
+}
+
+static void azure_credentials_free(struct azure_credentials *credentials)
+{
+	if (!credentials)
+		return;
+	credential_cache_release(&credentials->tokens);
+	if (credentials->secret)
+		explicit_bzero(credentials->secret, strlen(credentials->secret));
+	free(credentials->tenant);
+	free(credentials->client);
+	free(credentials->secret);
+	free(credentials->token_file);
+	free(credentials->authority);
+	free(credentials->identity_endpoint);
+	free(credentials->identity_header);
+	free(credentials);
+}
+
+/* Where the tokens come from, in words and without secrets. Borrowed. */
+static const char *azure_credentials_source(const struct azure_credentials *credentials)
+{
+	return credentials->source;
+}
+
+/* A token; many threads may call. The caller frees. */
+static int azure_credentials_get(struct azure_credentials *credentials, char **token,
+				 struct cancel *cancel, struct err *err)
+{
+	*token = credential_cache_get(&credentials->tokens, cancel, err);
+	return *token ? 0 : -1;
+}
+
+/* The service answered 401 to this one: gets another, once. */
+static int azure_credentials_invalidate(struct azure_credentials *credentials, const char *token,
+					struct cancel *cancel, struct err *err)
+{
+	return credential_cache_invalidate(&credentials->tokens, token, cancel, err);
+}
+
+/*
+ * Azure's SharedKey: the text that is signed, and the header. The layout is Microsoft's
+ * "Authorize with Shared Key"; all parts are taken as they go out on the wire, so that both sides
+ * see the same.
+ */
+
+/* Takes over both texts; the name is put in lower case. */
+static void add_pair(struct name_values *pairs, char *name, char *value)
+{
+	for (char *at = name; *at; at++)
+		*at = (char)tolower((unsigned char)*at);
+	name_values_add(pairs, name, value);
+}
+
+static const char *header_line_value(const char *header)
+{
+	const char *value = strchr(header, ':');
+
+	return value ? value + 1 + strspn(value + 1, " \t") : "";
+}
+
+static const char *header_value(const struct azure_shared_key_request *request, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *const *header = request->headers; *header; header++)
+		if (strncasecmp(*header, name, length) == 0 && (*header)[length] == ':')
+			return header_line_value(*header);
+	return "";
+}
+
+static void add_headers(struct bytes *text, const struct azure_shared_key_request *request)
+{
+	auto_(name_values_release) struct name_values pairs = {0};
+
+	for (const char *const *header = request->headers; *header; header++)
+		if (strncasecmp(*header, "x-ms-", 5) == 0)
+			add_pair(&pairs, text_copy_n(*header, strcspn(*header, ":")),
+				 text_copy(header_line_value(*header)));
+	name_values_sort(&pairs);
+	for (size_t i = 0; i < pairs.count; i++)
+		bytes_format(text, NULL, "%s:%s\n", pairs.items[i].name, pairs.items[i].value);
+}
+
+/* "/account" and the path as sent, so that the account is there twice where the endpoint's path
+ * begins with it; then the query. */
+static void add_resource(struct bytes *text, const struct azure_shared_key_request *request)
+{
+	auto_(name_values_release) struct name_values pairs = {0};
+
+	for (const char *at = request->query; *at;) {
+		size_t length = strcspn(at, "&"), name = strcspn(at, "=&");
+		size_t value = name < length ? name + 1 : length;
+
+		add_pair(&pairs, uri_decode(at, name), uri_decode(at + value, length - value));
+		at += length + (at[length] == '&');
+	}
+	name_values_sort(&pairs);
+	bytes_format(text, NULL, "/%s%s", request->account, request->path);
+	for (size_t i = 0; i < pairs.count; i++) {
+		bool again = i && strcmp(pairs.items[i].name, pairs.items[i - 1].name) == 0;
+
+		if (again)
+			bytes_format(text, NULL, ",%s", pairs.items[i].value);
+		else
+			bytes_format(text, NULL, "\n%s:%s", pairs.items[i].name,
+				     pairs.items[i].value);
+	}
+}
+
+char *azure_shared_key_text(const struct azure_shared_key_request *request)
+{
+	static const char *const standard[] =
+		{"Content-MD5",   "Content-Type",        "Date", "If-Modified-Since", "If-Match",
+		 "If-None-Match", "If-Unmodified-Since", "Range"};
+	struct bytes text = {0};
+
+	bytes_format(&text, NULL, "%s\n%s\n%s\n", request->method,
+		     header_value(request, "Content-Encoding"),
+		     header_value(request, "Content-Language"));
+	/* Since 2015-02-21 a length of 0 is signed as nothing. */
+	if (request->content_length)
+		bytes_format(&text, NULL, "%zu\n", request->content_length);
+	else
+		bytes_format(&text, NULL, "\n");
+	for (size_t i = 0; i < sizeof(standard) / sizeof(standard[0]); i++)
+		bytes_format(&text, NULL, "%s\n", header_value(request, standard[i]));
+	add_headers(&text, request);
+	add_resource(&text, request);
+	uri_text(&text);
+	return (char *)text.data;
+}
+
+char *azure_shared_key_sign(const struct azure_shared_key_request *request, const struct bytes *key)
+{
+	auto_free char *text = azure_shared_key_text(request);
+	auto_free char *signature = NULL;
+	uint8_t digest[EVP_MAX_MD_SIZE];
+	unsigned int size = 0;
+
+	HMAC(EVP_sha256(), key->data, (int)key->size, (const uint8_t *)text, strlen(text), digest,
+	     &size);
+	signature = base64_encode(digest, size);
+	return text_format("SharedKey %s:%s", request->account, signature);
+}
+
+/*
+ * A container as calls see it: account, credentials, connections. A call is signed, or given its
+ * token, anew at each try.
+ */
+
+struct azure_container {
+	struct azure_account account;
+	const char *path; /* of the endpoint, within it: "", or "/devstoreaccount1" */
+	struct azure_credentials *credentials; /* NULL with a key or a shared access signature */
+	struct retrying_client *client;
+};
+
+static void azure_container_release(struct azure_container *container);
+
+#define API_VERSION "2021-12-02"
+
+enum {
+	HEADERS_MOST = 8
+};
+
+/* A call with what its tries have to remember. */
+struct call_attempt {
+	struct azure_container *container;
+	const struct store_call *call;
+	/* Encoded. */
+	char *path;
+	/* Of the last try. */
+	char *token;
+	bool refused;
+	int64_t sent_ms;
+};
+
+static void call_attempt_release(struct call_attempt *attempt)
+{
+	free(attempt->path);
+	if (attempt->token)
+		explicit_bzero(attempt->token, strlen(attempt->token));
+	free(attempt->token);
+}
+AUTO(struct call_attempt, call_attempt_release);
+
+/* --- one try --- */
+
+static int renew_token(struct call_attempt *attempt, struct cancel *cancel, struct err *err)
+{
+	struct azure_credentials *credentials = attempt->container->credentials;
+
+	if (attempt->refused &&
+	    azure_credentials_invalidate(credentials, attempt->token, cancel, err) < 0)
+		return -1;
+	attempt->refused = false;
+	free(steal(&attempt->token));
+	return azure_credentials_get(credentials, &attempt->token, cancel, err);
+}
+
+static void sign_request(struct call_attempt *attempt, const char *const *headers,
+			 struct call_request *request)
+{
+	const struct azure_shared_key_request signable = {
+		.method = store_call_method(attempt->call),
+		.account = attempt->container->account.name,
+		.path = attempt->path,
+		.query = attempt->call->query,
+		.headers = headers,
+		.content_length = attempt->call->body_size,
+	};
+	auto_free char *authorization =
+		azure_shared_key_sign(&signable, &attempt->container->account.key);
+
+	call_request_add_header(request, "Authorization: %s", authorization);
+}
+
+static void set_request_url(struct call_attempt *attempt, struct call_request *request)
+{
+	const struct azure_account *account = &attempt->container->account;
+	int origin = (int)(attempt->container->path - account->endpoint);
+	const char *sas = account->sas ? account->sas : "";
+	auto_free char *url =
+		text_format("%.*s%s%s%s%s%s", origin, account->endpoint, attempt->path,
+			    attempt->call->query[0] || sas[0] ? "?" : "", attempt->call->query,
+			    attempt->call->query[0] && sas[0] ? "&" : "", sas);
+
+	call_request_set_url(request, url);
+}
+
+static int prepare_request(void *arg, const struct call_try *try, struct call_request *request,
+			   struct cancel *cancel, struct err *err)
+{
+	struct call_attempt *attempt = arg;
+	auto_free char *range =
+		attempt->call->range ? text_format("x-ms-range: %s", attempt->call->range) : NULL;
+	char date[DATETIME_SIZE], date_header[DATETIME_SIZE + 16];
+	const char *headers[HEADERS_MOST] = {date_header, "x-ms-version: " API_VERSION};
+	size_t count = 2;
+
+	if (attempt->container->credentials && renew_token(attempt, cancel, err) < 0)
+		return -1;
+	attempt->sent_ms = try->now_ms;
+	snprintf(date_header, sizeof(date_header), "x-ms-date: %s",
+		 datetime_rfc1123(try->now_ms, date));
+	if (attempt->call->asked & ASKED_PUT)
+		headers[count++] = "x-ms-blob-type: BlockBlob";
+	if (attempt->call->asked == ASKED_PUT_IF_ABSENT)
+		headers[count++] = "If-None-Match: *";
+	if (range)
+		headers[count++] = range;
+	for (size_t i = 0; headers[i]; i++)
+		call_request_add_header(request, "%s", headers[i]);
+	set_request_url(attempt, request);
+	if (attempt->token)
+		call_request_add_header(request, "Authorization: Bearer %s", attempt->token);
+	else if (attempt->container->account.key.size)
+		sign_request(attempt, headers, request);
+	return 0;
+}
+
+static enum call_verdict judge_response(void *arg, const struct http_response *response,
+					struct err *err)
+{
+	struct call_attempt *attempt = arg;
+	unsigned facts = attempt->call->asked | (attempt->token ? SENT_TOKEN : 0) |
+			 (http_header(response, "x-ms-request-id") ? 0 : CAME_UNMARKED);
+	const char *code = http_header(response, "x-ms-error-code");
+	struct store_reply reply;
+	enum call_verdict verdict;
+
+	store_reply_read(&reply, response, facts, attempt->sent_ms);
+	/* The header is there also where the body is not. */
+	if (code)
+		text_set(reply.code, sizeof(reply.code), code);
+	verdict = store_reply_judge(&azure_blob_replies, &reply, err);
+	attempt->refused = verdict == CALL_REFRESH;
+	return verdict;
+}
+
+/* Thread-safe. The kinds of errors are those of azure_blob_replies; the sentence begins with the
+ * account and the path in it. */
+static int azure_container_perform(struct azure_container *container, const struct store_call *call,
+				   struct http_response *response, struct cancel *cancel,
+				   struct err *err)
+{
+	auto_free char *key = call->key ? text_format("%s%s", container->account.prefix, call->key)
+					: text_copy("");
+	auto_free char *encoded = uri_encode(key, true);
+	auto_(call_attempt_release) struct call_attempt attempt = {
+		.container = container,
+		.call = call,
+		.path = text_format("%s/%s%s%s", container->path, container->account.container,
+				    call->key ? "/" : "", encoded),
+	};
+	const struct retried_call retried =
+		store_call_retried(call, &attempt, prepare_request, judge_response);
+
+	if (retrying_client_perform(container->client, &retried, response, cancel, err) == 0)
+		return 0;
+	return err_wrap(err, "%s %s", container->account.name,
+			attempt.path + strlen(container->path) + 1);
+}
+
+/* --- the whole of it --- */
+
+static int init_account(struct azure_container *container, const char *url, struct err *err)
+{
+	const struct azure_environment environment = {
+		.connection = getenv("AZURE_STORAGE_CONNECTION_STRING"),
+		.account = getenv("AZURE_STORAGE_ACCOUNT"),
+		.key = getenv("AZURE_STORAGE_KEY"),
+		.sas = getenv("AZURE_STORAGE_SAS_TOKEN"),
+		.endpoint = getenv("AZURE_STORAGE_BLOB_ENDPOINT"),
+	};
+	struct azure_account *account = &container->account;
+
+	if (azure_account_read(url, &environment, account, err) < 0)
+		return -1;
+	container->path = strstr(account->endpoint, "://") + 3;
+	container->path += strcspn(container->path, "/");
+	if (account->source)
+		return 0;
+	if (!uri_is_confidential(account->endpoint))
+		return err_set(err, ERR_INVALID,
+			       "store %s: no token is sent over plain http; let the endpoint be "
+			       "https",
+			       url);
+	return azure_credentials_new(&container->credentials, err);
+}
+
+/* By the URL and the environment's variables, which azure_account_read() and
+ * azure_credentials_new() tell. ERR_INVALID. */
+static int azure_container_init(struct azure_container *container, const char *url, struct err *err)
+{
+	*container = (struct azure_container){0};
+	if (init_account(container, url, err) < 0) {
+		azure_container_release(container);
+		return -1;
+	}
+	container->client = retrying_client_new(NULL);
+	return 0;
+}
+
+static void azure_container_release(struct azure_container *container)
+{
+	retrying_client_free(container->client);
+	azure_credentials_free(container->credentials);
+	azure_account_release(&container->account);
+}
 
 struct azure_store {
 	struct http_store http;

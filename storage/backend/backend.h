@@ -8,12 +8,6 @@
  *	file_store.h		file:///DIR
  *	http_store.h		the operations that the stores over HTTP share
  *	bucket_listing.h	PURE: one page of ListObjectsV2
- *	object_listing.h	PURE: a list of objects (through object_store.h)
- *
- * Of this folder only:
- *
- *	file_publish.h		how a file gets its name: once
- *	range_request.h		PURE: requests a part of an object, and checks the reply
  */
 #ifndef STORAGE_BACKEND_H
 #define STORAGE_BACKEND_H

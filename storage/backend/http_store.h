@@ -81,4 +81,17 @@ int http_store_list(struct store *store, const char *prefix, enum store_depth de
 int http_store_remove(struct store *store, const char *key, struct cancel *cancel, struct err *err);
 void http_store_read_health(struct store *store, struct store_health *health);
 
+/* The value of the Range header, "bytes=0-99"; NULL for the whole object. `size` may be
+ * STORE_TO_END, but not 0. The caller frees. */
+char *range_request_header(uint64_t offset, size_t size);
+
+/* Whether a reply, of which the status and the fields are there, brings just that part. `size` is
+ * not STORE_TO_END. */
+bool range_request_fits(const struct http_response *response, uint64_t offset, size_t size);
+
+/* Appends the body of the reply to `out`; if `out` is empty, it takes over the body's memory.
+ * ERR_CORRUPT: shorter than requested. ERR_FAILED: another range. */
+int range_request_read(struct http_response *response, uint64_t offset, size_t size,
+		       struct bytes *out, struct err *err);
+
 #endif

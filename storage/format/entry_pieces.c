@@ -1,7 +1,7 @@
 #include "entry_pieces.h"
 
 #include "base/json.h"
-#include "manifest_entry.h"
+#include "manifest.h"
 
 #include <stdlib.h>
 #include <string.h>

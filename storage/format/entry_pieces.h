@@ -8,7 +8,6 @@
 
 #include "base/cleanup.h"
 #include "manifest.h"
-#include "manifest_entry.h"
 
 /* A list whose text is at most this long stays in the manifest: one request less. */
 #define ENTRY_PIECES_APART ((size_t)32 << 10)

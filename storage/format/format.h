@@ -6,9 +6,7 @@
  *	manifest.h		what a snapshot consists of
  *	entry_pieces.h		its list of files, in pieces
  *	gang_manifest.h		the manifest of a snapshot of several machines
- *	gang_merge.h		one directory out of their parts
  *	pack.h			many chunks in one object, with an index at its end
- *	whole_pack.h		checks a pack that was read as a whole
  *	chunk.h			a piece of a file: digest, compression
  *	checksum.h		the fast checksum of one (through chunk.h)
  *	snapshot_id.h		the name of a snapshot
@@ -16,7 +14,6 @@
  *
  * Of this folder only:
  *
- *	manifest_entry.h	one entry of a manifest
  *	weights.h		compresses weights
  */
 #ifndef STORAGE_FORMAT_H
@@ -24,12 +21,10 @@
 
 #include "entry_pieces.h"
 #include "gang_manifest.h"
-#include "gang_merge.h"
 #include "manifest.h"
 #include "pack.h"
 #include "record.h"
 #include "safe_path.h"
 #include "snapshot_id.h"
-#include "whole_pack.h"
 
 #endif

@@ -120,4 +120,16 @@ int manifest_check_entries(const struct manifest *manifest, struct err *err);
 /* The entry at `path`, or NULL. Borrowed. */
 const struct entry *manifest_find(const struct manifest *manifest, const char *path);
 
+/* The chunks of a file that an item has: all of them, or, in a piece of the list, a part. */
+struct entry_part {
+	size_t first, count;
+};
+/* An item with that part of the chunks of a file; entry->chunks[0] is the first of them. A later
+ * part has only path, `from`, its own size and its chunks. The caller decrefs. */
+json_t *manifest_entry_encode_part(const struct entry *entry, struct entry_part part);
+/* The same for an item that may be a part; *part tells which. The first has the file's size and so
+ * many chunks at most; of a later part, entry->size is its own, and it has all chunks of that. */
+int manifest_entry_decode_part(json_t *item, const struct manifest_pack *packs, size_t pack_count,
+			       struct entry *entry, struct entry_part *part, struct err *err);
+
 #endif

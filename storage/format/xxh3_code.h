@@ -1,6 +1,6 @@
 /*
  * PRIVATE to checksum.c. PURE. XXH3 as functions that are compiled once for any processor, from the
- * library (xxh3_library.c), and once for those with AVX2, from the library's header (xxh3_avx2.c):
+ * library (checksum.c), and once for those with AVX2, from the library's header (xxh3_avx2.c):
  * distributions build the library for the oldest processor that they support, and that is half as
  * fast. A state is of the code that has made it: the two may be of different versions.
  */
@@ -14,14 +14,22 @@ struct xxh3_code {
 	XXH128_hash_t (*bytes128)(const void *data, size_t size, XXH64_hash_t seed);
 	/* NULL: out of memory. */
 	XXH3_state_t *(*new_state)(void);
-	void (*free_state)(XXH3_state_t *state);
-	void (*begin64)(XXH3_state_t *state);
-	void (*add64)(XXH3_state_t *state, const void *data, size_t size);
+	XXH_errorcode (*free_state)(XXH3_state_t *state);
+	XXH_errorcode (*begin64)(XXH3_state_t *state);
+	XXH_errorcode (*add64)(XXH3_state_t *state, const void *data, size_t size);
 	XXH64_hash_t (*end64)(const XXH3_state_t *state);
-	void (*begin128)(XXH3_state_t *state, XXH64_hash_t seed);
-	void (*add128)(XXH3_state_t *state, const void *data, size_t size);
+	XXH_errorcode (*begin128)(XXH3_state_t *state, XXH64_hash_t seed);
+	XXH_errorcode (*add128)(XXH3_state_t *state, const void *data, size_t size);
 	XXH128_hash_t (*end128)(const XXH3_state_t *state);
 };
+
+/* The functions as they are compiled in the file that names this. */
+#define XXH3_FUNCTIONS                                                                        \
+	{                                                                                     \
+		XXH3_64bits, XXH3_128bits_withSeed, XXH3_createState, XXH3_freeState,         \
+			XXH3_64bits_reset, XXH3_64bits_update, XXH3_64bits_digest,            \
+			XXH3_128bits_reset_withSeed, XXH3_128bits_update, XXH3_128bits_digest \
+	}
 
 extern const struct xxh3_code xxh3_library;
 #ifdef REPRIEVE_XXH3_AVX2

@@ -2,11 +2,99 @@
 
 #include "base/cleanup.h"
 #include "gang_commit.h"
-#include "gang_pick.h"
-#include "storage/records/records.h"
+#include "storage/format/format.h"
+#include "storage/storage.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* PRIVATE to storage/, and PURE. Whose parts of a gang's snapshot are put into one directory. */
+
+static size_t keeper_of(const struct manifest_part *parts, size_t member)
+{
+	return parts[member].kept ? parts[member].keeper : member;
+}
+
+/* Much less than another one has: nothing, or its random state alone, as where rank 0 saves the
+ * weights for all. */
+static bool has_little(const struct manifest_part *parts, size_t count, const bool *takes)
+{
+	uint64_t most = 0, own = 0;
+	bool any = false;
+
+	for (size_t i = 0; i < count; i++) {
+		if (parts[i].bytes > most)
+			most = parts[i].bytes;
+		if (!takes[i])
+			continue;
+		own += parts[i].bytes;
+		any |= parts[i].pieces > 0 && !parts[i].without_checkpoint;
+	}
+	return !any || own < most / 2;
+}
+
+static size_t take_all(size_t count, bool *takes)
+{
+	for (size_t i = 0; i < count; i++)
+		takes[i] = true;
+	return count;
+}
+
+size_t gang_pick(const struct manifest_part *parts, size_t count, const struct gang_taker *taker,
+		 bool *takes)
+{
+	size_t taken = 0;
+
+	for (size_t i = 0; i < count; i++)
+		takes[i] = false;
+	if (taker->choice == GANG_PARTS_ALL && taker->members > 0)
+		return take_all(count, takes);
+	if (taker->members <= 1 || !gang_manifest_is_of(parts, count, taker->members))
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		if (i == taker->member || (taker->sharers && taker->sharers[i]))
+			takes[keeper_of(parts, i)] = true;
+	if (taker->choice == GANG_PARTS_AUTO && has_little(parts, count, takes))
+		return take_all(count, takes);
+	for (size_t i = 0; i < count; i++)
+		taken += takes[i];
+	return taken;
+}
+
+/* What the last snapshots hold of a member. */
+
+static bool holds_checkpoint(const struct storage *storage, const struct manifest *manifest)
+{
+	uint32_t member = storage->gang.member;
+
+	return !gang_manifest_is_of(manifest->parts, manifest->part_count, storage->gang.members) ||
+	       !manifest->parts[member].without_checkpoint;
+}
+
+int storage_gang_recall(struct storage *storage, struct snapshot_id from, unsigned most,
+			unsigned *without, struct cancel *cancel, struct err *err)
+{
+	*without = 0;
+	while (!snapshot_id_is_none(from) && *without < most) {
+		auto_(manifest_release) struct manifest manifest = {0};
+		struct err own = {0};
+
+		if (job_record_get_manifest_head(storage, from, &manifest, cancel, &own) < 0) {
+			/* Of what was forgotten since, is damaged, or is of a newer version,
+			 * nothing is known. */
+			if (own.kind == ERR_NOT_FOUND || own.kind == ERR_CORRUPT ||
+			    own.kind == ERR_VERSION)
+				return 0;
+			*err = own;
+			return -1;
+		}
+		if (holds_checkpoint(storage, &manifest))
+			return 0;
+		++*without;
+		from = manifest.parent;
+	}
+	return 0;
+}
 
 void storage_gang_choose_parts(struct storage *storage, enum gang_parts_choice choice)
 {

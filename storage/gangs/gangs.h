@@ -11,7 +11,6 @@
  *
  *	gang_assembly.h		the manifest of a snapshot, made of the parts of all
  *	gang_parts.h		PURE: whether the parts of all members are there
- *	gang_pick.h		PURE: which parts are put into one directory
  *	gang_event.h		PURE: the record of an event in the log of an attempt
  *	gang_join_name.h	PURE: the name of a join's record
  *
@@ -19,9 +18,6 @@
  *
  *	gang_join.c		how the members find each other at their start
  *	gang_log.c		what they agree upon, in one order
- *	gang_finish.c		commits what a start that has died left whole
- *	gang_recall.c		what the last snapshots hold of a member
- *	gang_sweep.c		removes what earlier attempts have left
  */
 #ifndef STORAGE_GANGS_H
 #define STORAGE_GANGS_H

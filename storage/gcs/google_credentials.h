@@ -1,7 +1,7 @@
 /*
  * Google's Application Default Credentials: the file that GOOGLE_APPLICATION_CREDENTIALS names,
  * else what gcloud left, else the metadata server. Yields bearer tokens, kept and renewed as
- * bearer_token.h says.
+ * token_endpoint.h says.
  */
 #ifndef GOOGLE_CREDENTIALS_H
 #define GOOGLE_CREDENTIALS_H
@@ -90,5 +90,10 @@ int google_subject_token_get(const struct google_account *account, char **subjec
 int google_token_exchange_machine(const struct metadata_endpoint *endpoint,
 				  struct bearer_token *token, struct cancel *cancel,
 				  struct err *err);
+
+/* `key_pem` is PKCS#8 or PKCS#1 without a passphrase; `key_id` may be NULL. ERR_INVALID for a key
+ * that is none. The caller frees. */
+int jwt_sign(const char *key_pem, const char *key_id, json_t *claims, char **token,
+	     struct err *err);
 
 #endif

@@ -3,10 +3,10 @@
  * call: prepare (sign, at the time of sending), perform, judge, and then done, again or given up.
  * Thread-safe: as many calls at once as there are threads.
  *
- * The loop knows the deadline in the cancel object (retry_policy.h): far from it a call is patient
- * for a while; in the last window it goes on until the deadline, with short pauses and an early eye
- * for stalls. It corrects the clock once when the server calls it skewed, has credentials renewed
- * once when they expired, and follows a move (region, redirect) a few times at most.
+ * The loop knows the deadline in the cancel object (retry_policy_decide()): far from it a call is
+ * patient for a while; in the last window it goes on until the deadline, with short pauses and an
+ * early eye for stalls. It corrects the clock once when the server calls it skewed, has credentials
+ * renewed once when they expired, and follows a move (region, redirect) a few times at most.
  */
 #ifndef RETRYING_CLIENT_H
 #define RETRYING_CLIENT_H
@@ -134,5 +134,32 @@ int retrying_client_perform(struct retrying_client *remote, const struct retried
 
 void retrying_client_statistics(struct retrying_client *remote,
 				struct retrying_client_statistics *statistics);
+
+enum retry_cause {
+	RETRY_FAULT,     /* connection, 5xx */
+	RETRY_THROTTLED, /* 503 SlowDown, 429 */
+};
+
+struct retry_policy_facts {
+	enum retry_cause cause;
+	unsigned tries;      /* done so far, at least 1 */
+	int64_t spent_ms;    /* since the first try began */
+	int64_t patience_ms; /* give up after this time, unless the deadline is near */
+	int64_t left_ms;     /* to the deadline; CLOCK_NEVER: none */
+	int64_t asked_ms;    /* Retry-After; -1: none */
+	uint32_t random;     /* any 32 bits */
+};
+
+struct retry_policy_decision {
+	bool again;
+	int64_t after_ms;
+};
+
+/* The last try comes at the end of the patience: a longer pause is cut, unless the server asked for
+ * it (Retry-After). */
+struct retry_policy_decision retry_policy_decide(const struct retry_policy_facts *facts);
+
+/* How long a transfer may go without a byte before it counts as dead, in ms. */
+int64_t retry_policy_stall_ms(int64_t left_ms);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * PURE. What the reply of a store means. There is one judge for all stores: it looks through the
  * rows of a table for the first that fits the status, the code in the error document, and what is
- * known of the call. Each store has its own table (s3_reply.c, gcs_reply.c, azure_blob_reply.c), in
+ * known of the call. Each store has its own table (s3_store.c, gcs_store.c, azure_store.c), in
  * which the particular rows stand before the general ones.
  */
 #ifndef STORE_REPLY_H
@@ -116,5 +116,15 @@ size_t store_reply_find_row(const struct reply_table *table, const struct store_
  * kind is the row's. */
 enum call_verdict store_reply_judge(const struct reply_table *table,
 				    const struct store_reply *reply, struct err *err);
+
+struct page_cycle {
+	char *kept; /* the token to compare with */
+	size_t turned, due;
+};
+
+/* Call this for the token of each next page; it is copied. ERR_FAILED: the pages repeat. */
+int page_cycle_check(struct page_cycle *pages, const char *token, struct err *err);
+void page_cycle_release(struct page_cycle *pages);
+AUTO(struct page_cycle, page_cycle_release);
 
 #endif

@@ -4,9 +4,40 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/text.h"
+#include "credential_cache.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* A bearer token and its life, as token services hand it out; kept in a credential_cache. */
+
+void *bearer_token_copy(const void *text)
+{
+	return text_copy(text);
+}
+
+bool bearer_token_equal(const void *a, const void *b)
+{
+	return text_equal(a, b);
+}
+
+void bearer_token_free(void *text)
+{
+	if (text)
+		explicit_bzero(text, strlen(text));
+	free(text);
+}
+
+bool bearer_token_is_valid(const char *text)
+{
+	if (!text || !text[0])
+		return false;
+	for (; *text; text++)
+		if (*text <= ' ' || *text > '~')
+			return false;
+	return true;
+}
 
 enum {
 	TRIES = 3,

@@ -31,4 +31,12 @@ int pack_listing_get_named(struct storage *storage, const struct manifest *manif
 int pack_listing_check(struct storage *storage, const struct manifest *manifest,
 		       const struct store_listing *packs, struct err *err);
 
+/* In ms since 1970: puts an object below tmp/, reads its date and removes it. *now_ms 0: the store
+ * reports no dates. */
+int store_clock_read(struct storage *storage, int64_t *now_ms, struct cancel *cancel,
+		     struct err *err);
+/* Removes what a killed `reprieve doctor`, clock reading, task barrier or `forget` has left below
+ * tmp/ a day ago. Best effort. */
+void store_clock_remove_temporaries(struct storage *storage, int64_t now_ms, struct cancel *cancel);
+
 #endif

@@ -12,13 +12,11 @@
  *	lineage.h		PURE: attempts and snapshots -> the chain to continue from
  *	listed_claims.h		reads the claims of the attempts that are listed
  *	own_claim.h		whether the claim of this process still is in the store
- *	claim_room.h		room for the next claim in a store that is full
  *	member_view.h		what this process sees of a gang's snapshot: all, or its part
  *	entry_list.h		sends and loads the list of a snapshot's files
  *	snapshot_catalogue.h	PURE: what manifests say, without their entries
  *	pack_table.h		PURE: packs by number, each key once
  *	pack_aside.h		sets damaged packs aside
- *	store_clock.h		the time by the store's own clock
  *
  * An operation, declared in storage_attempts.h and used through storage.h:
  *
@@ -27,7 +25,6 @@
 #ifndef STORAGE_RECORDS_H
 #define STORAGE_RECORDS_H
 
-#include "claim_room.h"
 #include "entry_list.h"
 #include "job_records.h"
 #include "lineage.h"
@@ -39,6 +36,5 @@
 #include "pack_table.h"
 #include "snapshot_catalogue.h"
 #include "storage_handle.h"
-#include "store_clock.h"
 
 #endif

@@ -1,4 +1,4 @@
-#include "index_warmup.h"
+#include "snapshots.h"
 
 #include "base/cleanup.h"
 #include "base/workers.h"

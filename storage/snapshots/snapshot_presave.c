@@ -4,7 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "index_warmup.h"
+#include "snapshots.h"
 #include "storage/transfer/transfer.h"
 
 #include <stdlib.h>

@@ -1,20 +1,429 @@
 /* Saves a snapshot: opens all files, reads and packs them, checks that no newer attempt has been
  * claimed, and commits by writing the manifest. */
-#include "storage/storage.h"
-
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "carry_over.h"
-#include "index_warmup.h"
-#include "pack_numbers.h"
-#include "snapshot_commit.h"
+#include "base/text.h"
+#include "snapshots.h"
+#include "storage/gangs/gangs.h"
 #include "storage/records/records.h"
+#include "storage/storage.h"
 #include "storage/transfer/transfer.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/*
+ * Files of the parent that stay in a snapshot although they are not read anew:
+ * a file under a fixed name that is just being written over is in the snapshot as the parent has
+ * it, instead of not at all.
+ */
+
+static int compare_items(const void *a, const void *b)
+{
+	const struct file_tree_item *first = a, *second = b;
+
+	return strcmp(first->entry.path, second->entry.path);
+}
+
+static bool tree_has(const struct file_tree *tree, size_t count, const char *path)
+{
+	struct file_tree_item wanted = {.entry.path = (char *)path};
+
+	return count && bsearch(&wanted, tree->items, count, sizeof(wanted), compare_items);
+}
+
+/* The chunks as the index has them; false: one of them is not in the store. */
+static bool find_chunks(struct storage *storage, struct entry *entry)
+{
+	size_t count = chunk_count(entry->size);
+
+	for (size_t i = 0; i < count; i++) {
+		struct chunk *chunk = &entry->chunks[i];
+
+		if (chunk->codec != CHUNK_ZERO &&
+		    !chunk_index_find(&storage->transfer.index, chunk->digest, chunk))
+			return false;
+	}
+	return true;
+}
+
+/* Moves the entry into the tree. It has no stamp, so that the next save reads the file. */
+static void add_item(struct file_tree *tree, struct entry *entry)
+{
+	tree->items = memory_grow(tree->items, tree->count + 1, sizeof(tree->items[0]));
+	tree->items[tree->count++] =
+		(struct file_tree_item){.entry = *entry, .fd = -1, .read = true, .unsettled = true};
+	*entry = (struct entry){0};
+}
+
+/* `known`: so many items of the tree are sorted; those behind them were added here. */
+static void add_directories(struct file_tree *tree, size_t known, struct manifest *parent,
+			    const char *path)
+{
+	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+		auto_free char *directory = text_format("%.*s", (int)(slash - path), path);
+
+		if (tree_has(tree, known, directory))
+			continue;
+		for (size_t i = 0; i < parent->entry_count; i++)
+			if (parent->entries[i].type == ENTRY_DIRECTORY &&
+			    text_equal(parent->entries[i].path, directory))
+				add_item(tree, &parent->entries[i]);
+	}
+}
+
+/* What the hard link shares with the file that it is a link to, under its own name. The caller
+ * releases it. */
+static struct entry entry_of_link(const struct entry *link, const struct entry *file)
+{
+	size_t count = chunk_count(file->size);
+	struct entry entry = *file;
+
+	entry.path = text_copy(link->path);
+	entry.target = NULL;
+	entry.chunks = memory_new(count * sizeof(struct chunk));
+	if (count)
+		memcpy(entry.chunks, file->chunks, count * sizeof(struct chunk));
+	entry.xattrs = memory_new(file->xattr_count * sizeof(*entry.xattrs));
+	for (size_t i = 0; i < file->xattr_count; i++) {
+		const struct bytes *value = &file->xattrs[i].value;
+
+		entry.xattrs[i].name = text_copy(file->xattrs[i].name);
+		bytes_append(&entry.xattrs[i].value, value->data, value->size, NULL);
+	}
+	return entry;
+}
+
+static const struct entry *find_file(const struct manifest *manifest, const char *path)
+{
+	for (size_t i = 0; i < manifest->entry_count; i++)
+		if (manifest->entries[i].type == ENTRY_FILE &&
+		    text_equal(manifest->entries[i].path, path))
+			return &manifest->entries[i];
+	return NULL;
+}
+
+/* Before its files are moved: a link needs the content of its file. What the link is to may be gone
+ * or written over, so it becomes a file of its own, of the same chunks. */
+static void carry_links(struct storage *storage, const struct save_request *request,
+			struct file_tree *tree, size_t known, struct manifest *parent)
+{
+	for (size_t i = 0; i < parent->entry_count; i++) {
+		const struct entry *link = &parent->entries[i], *file;
+		struct entry entry;
+
+		if (link->type != ENTRY_HARDLINK || !request->carried(request->arg, link->path) ||
+		    tree_has(tree, known, link->path))
+			continue;
+		file = find_file(parent, link->target);
+		if (!file)
+			continue;
+		entry = entry_of_link(link, file);
+		if (find_chunks(storage, &entry)) {
+			add_directories(tree, known, parent, entry.path);
+			add_item(tree, &entry);
+		}
+		entry_release(&entry);
+	}
+}
+
+/*
+ * Adds to `tree` the files of the parent that request->carried asks for and that the tree lacks,
+ * with the directories above them. A symbolic link stays what it is, a hard link stays as a file.
+ * Their chunks are not sent again: an entry of which one is not in the store any more stays out.
+ * Reads the parent's manifest, unless request->carries says that there is nothing to carry. Blocks
+ * for that.
+ */
+static int carry_over(struct storage *storage, const struct save_request *request,
+		      struct file_tree *tree, struct cancel *cancel, struct err *err)
+{
+	auto_(manifest_release) struct manifest parent = {0};
+	size_t known = tree->count;
+
+	if (!request->carried || snapshot_id_is_none(request->parent) ||
+	    (request->carries && !request->carries(request->arg)))
+		return 0;
+	if (job_record_get_manifest(storage, request->parent, &parent, cancel, err) < 0)
+		return -1;
+	carry_links(storage, request, tree, known, &parent);
+	for (size_t i = 0; i < parent.entry_count; i++) {
+		struct entry *entry = &parent.entries[i];
+
+		if ((entry->type != ENTRY_FILE && entry->type != ENTRY_SYMLINK) ||
+		    !request->carried(request->arg, entry->path) ||
+		    tree_has(tree, known, entry->path) || !find_chunks(storage, entry))
+			continue;
+		add_directories(tree, known, &parent, entry->path);
+		add_item(tree, entry);
+	}
+	if (tree->count > known)
+		qsort(tree->items, tree->count, sizeof(tree->items[0]), compare_items);
+	return 0;
+}
+
+/* The table of packs of a manifest that is about to be committed. */
+
+/* The packs of the index that the manifest needs. */
+struct named_packs {
+	const struct chunk_index *index;
+	uint32_t *numbers; /* by number in the index: its number in the manifest, once it has one */
+	uint32_t *used;    /* numbers in the index */
+	size_t count;
+};
+
+static void name_pack(struct named_packs *named, struct chunk *chunk)
+{
+	if (chunk->codec == CHUNK_ZERO || named->numbers[chunk->pack])
+		return;
+	named->numbers[chunk->pack] = 1;
+	named->used[named->count++] = chunk->pack;
+}
+
+static int compare_pack_keys(const void *a, const void *b, void *arg)
+{
+	const struct chunk_index *index = arg;
+
+	return strcmp(index->packs[*(const uint32_t *)a].key,
+		      index->packs[*(const uint32_t *)b].key);
+}
+
+/* In the order of their keys, in which readers look them up. */
+static void fill_pack_table(struct named_packs *named, struct manifest *manifest)
+{
+	manifest->packs = memory_new(named->count * sizeof(*manifest->packs));
+	manifest->pack_count = named->count;
+	if (named->count)
+		qsort_r(named->used, named->count, sizeof(*named->used), compare_pack_keys,
+			(void *)named->index);
+	for (size_t i = 0; i < named->count; i++) {
+		const struct chunk_index_pack *pack = &named->index->packs[named->used[i]];
+
+		manifest->packs[i] = (struct manifest_pack){text_copy(pack->key), pack->bytes};
+		manifest->bytes_stored += pack->named ? 0 : pack->bytes;
+		named->numbers[named->used[i]] = (uint32_t)i;
+	}
+}
+
+/* Calls `visit` for each chunk of the files, and of the pieces of the list. */
+static void visit_chunks(struct named_packs *named, struct manifest *manifest,
+			 void (*visit)(struct named_packs *named, struct chunk *chunk))
+{
+	for (size_t i = 0; i < manifest->entry_count; i++) {
+		struct entry *entry = &manifest->entries[i];
+		size_t count = entry->type == ENTRY_FILE ? chunk_count(entry->size) : 0;
+
+		for (size_t j = 0; j < count; j++)
+			visit(named, &entry->chunks[j]);
+	}
+	for (size_t i = 0; i < manifest->piece_count; i++)
+		visit(named, &manifest->pieces[i].chunk);
+}
+
+static void renumber_pack(struct named_packs *named, struct chunk *chunk)
+{
+	if (chunk->codec != CHUNK_ZERO)
+		chunk->pack = named->numbers[chunk->pack];
+}
+
+/*
+ * Replaces the positions in the index's table of packs, which has other packs too, by positions in
+ * a table of just the packs that the entries and pieces of the manifest need: manifest->packs,
+ * sorted by key. Adds those that no manifest names yet to manifest->bytes_stored. Every pack is in
+ * the store by now: only then its size is known.
+ */
+static void pack_numbers_assign(const struct chunk_index *index, struct manifest *manifest)
+{
+	auto_free uint32_t *numbers = memory_new(index->pack_count * sizeof(*numbers));
+	auto_free uint32_t *used = memory_new(index->pack_count * sizeof(*used));
+	struct named_packs named = {.index = index, .numbers = numbers, .used = used};
+
+	visit_chunks(&named, manifest, name_pack);
+	fill_pack_table(&named, manifest);
+	visit_chunks(&named, manifest, renumber_pack);
+}
+
+/* The commit of a snapshot: looks up what its manifest names, and whether
+ * another attempt has taken over; puts the manifest, or as a member of a gang its part; and looks
+ * once more whether it is in force. */
+
+struct snapshot_commit {
+	struct storage *storage;
+	const struct save_request *request;
+	struct cancel *cancel;
+	/* No commit: a pack that the manifest names is gone or damaged. */
+	bool packs_missing;
+	/* A newer attempt was seen before the manifest was put once more. */
+	bool overtaken;
+	/* Of a gang. */
+	enum gang_outcome outcome;
+};
+
+static int snapshot_commit(struct snapshot_commit *commit, const struct manifest *manifest,
+			   uint64_t *bytes, struct err *err);
+
+static int check_not_superseded(const struct snapshot_commit *commit, struct err *err)
+{
+	return own_claim_check_newer(commit->storage, commit->request->id.attempt, commit->cancel,
+				     err);
+}
+
+/* The next try sends what was in them. */
+static void drop_missing_packs(struct snapshot_commit *commit, const struct manifest *manifest,
+			       const struct store_listing *packs)
+{
+	struct chunk_index *index = &commit->storage->transfer.index;
+
+	for (size_t i = 0; i < manifest->pack_count; i++) {
+		struct manifest_pack *named = &manifest->packs[i];
+		struct manifest one = {.packs = named, .pack_count = 1};
+
+		if (pack_listing_check(commit->storage, &one, packs, NULL) == 0)
+			continue;
+		for (size_t j = 0; j < index->pack_count; j++)
+			if (text_equal(index->packs[j].key, named->key))
+				chunk_index_pack_lost(index, (uint32_t)j);
+	}
+}
+
+/* A pack may have been removed, or set aside, since the one who relies on it has seen it last: all
+ * that the manifest names is looked up after the last byte was sent. */
+static int check_named_packs(struct snapshot_commit *commit, const struct manifest *manifest,
+			     struct err *err)
+{
+	auto_(store_listing_release) struct store_listing packs = {0};
+	struct err own = {0};
+
+	if (pack_listing_get_named(commit->storage, manifest, &packs, commit->cancel, err) < 0)
+		return -1;
+	if (pack_listing_check(commit->storage, manifest, &packs, &own) == 0)
+		return 0;
+	drop_missing_packs(commit, manifest, &packs);
+	commit->packs_missing = true;
+	return err_set(err, ERR_RETRY, "a part that is in the store already is no use: %s",
+		       own.text);
+}
+
+static bool is_started_from(const struct lineage *lineage, struct snapshot_id id)
+{
+	for (size_t i = 0; i < lineage->attempt_count; i++)
+		if (snapshot_id_compare(lineage->attempts[i].start, id) == 0)
+			return true;
+	return false;
+}
+
+/* Whether a newer claim leaves the snapshot behind. One that is not confirmed yet may be at any
+ * moment: it counts here. */
+static int find_left_behind(struct snapshot_commit *commit, bool *left, struct err *err)
+{
+	auto_(job_listing_release) struct job_listing listing = {0};
+	struct lineage *lineage = &listing.lineage;
+
+	if (job_records_list_lineage(commit->storage, &listing, commit->cancel, err) < 0 ||
+	    listed_claims_read(commit->storage, &listing, commit->cancel, err) < 0)
+		return -1;
+	for (size_t i = 0; i < lineage->attempt_count; i++)
+		if (lineage->attempts[i].number > commit->request->id.attempt)
+			lineage->attempts[i].unconfirmed = false;
+	*left = lineage_state(lineage, commit->request->id) == SNAPSHOT_FENCED;
+	/* The claims alone say so: in a full store it may be gone already. */
+	if (*left)
+		return 0;
+	for (size_t i = 0; i < lineage->snapshot_count; i++)
+		if (snapshot_id_compare(lineage->snapshots[i], commit->request->id) == 0)
+			return 0;
+	/* Newer attempts may have removed it, behind what they have saved since. */
+	if (is_started_from(lineage, commit->request->id))
+		return 0;
+	return err_set(err, ERR_RETRY, "it has been removed");
+}
+
+/* A newer attempt may have been claimed between the look before the commit and the commit. Unless
+ * it starts from here, this snapshot is kept, but nobody goes on from it. If that cannot be looked
+ * up, nobody is told that it is durable. */
+static int check_in_force(struct snapshot_commit *commit, struct err *err)
+{
+	uint32_t own = commit->request->id.attempt, newest = own;
+	bool left = false;
+
+	if (storage_superseded(commit->storage, own, &newest, commit->cancel, err) < 0 ||
+	    (newest > own && find_left_behind(commit, &left, err) < 0))
+		return err_wrap(err, "it is in the store, but whether another attempt had taken "
+				     "over before is not known");
+	if (left)
+		return err_set(err, ERR_EXISTS,
+			       "attempt %u had taken over before it was committed: it is late, and "
+			       "nobody continues from it",
+			       newest);
+	return 0;
+}
+
+/* Before a manifest that may have been put, and is not there, is put once more. A newer attempt may
+ * have started from it and removed it since: it would be there again, without its packs. */
+static int check_put_again(void *arg, struct err *err)
+{
+	struct snapshot_commit *commit = arg;
+
+	if (check_not_superseded(commit, err) == 0)
+		return 0;
+	commit->overtaken = err->kind == ERR_EXISTS;
+	return -1;
+}
+
+/* The newer attempt says whether it was there: then it has started from it. */
+static int settle_overtaken(struct snapshot_commit *commit, struct err *err)
+{
+	auto_(job_listing_release) struct job_listing listing = {0};
+	struct err own = {0};
+
+	if (job_records_list_lineage(commit->storage, &listing, commit->cancel, &own) < 0 ||
+	    listed_claims_read(commit->storage, &listing, commit->cancel, &own) < 0)
+		return err_set(err, own.kind, "%s: whether it was put before is not known: %.300s",
+			       err->text, own.text);
+	return is_started_from(&listing.lineage, commit->request->id) ? 0 : -1;
+}
+
+static int put_manifest(struct snapshot_commit *commit, const struct manifest *manifest,
+			uint64_t *bytes, struct err *err)
+{
+	auto_free char *key = job_record_key_snapshot(commit->storage, manifest->id);
+	auto_json json_t *body = manifest_encode(manifest, err);
+	const struct put_again again = {check_put_again, commit};
+
+	if (!body)
+		return -1;
+	fault_point("before_manifest_put");
+	if (job_record_put_asking(commit->storage->transfer.store, key, RECORD_SNAPSHOT, body,
+				  bytes, &again, commit->cancel, err) < 0 &&
+	    (!commit->overtaken || settle_overtaken(commit, err) < 0))
+		return -1;
+	fault_point("after_manifest_put");
+	return 0;
+}
+
+/* Every pack must have been sent. `bytes`: of the manifest. */
+static int snapshot_commit(struct snapshot_commit *commit, const struct manifest *manifest,
+			   uint64_t *bytes, struct err *err)
+{
+	int result;
+
+	if (check_named_packs(commit, manifest, err) < 0) {
+		/* A store that was emptied lacks our claim too, and that says more. */
+		if (commit->packs_missing)
+			(void)check_not_superseded(commit, err);
+		return -1;
+	}
+	if (check_not_superseded(commit, err) < 0)
+		return -1;
+	if (storage_is_member(commit->storage))
+		result = gang_commit(commit->storage, commit->request, manifest, &commit->outcome,
+				     commit->cancel, err);
+	else
+		result = put_manifest(commit, manifest, bytes, err);
+	return result < 0 ? -1 : check_in_force(commit, err);
+}
 
 #define PROGRESS_EVERY_MS 250
 #define POLL_EVERY_MS 20

@@ -7,7 +7,7 @@
 #include "base/backoff.h"
 #include "base/cleanup.h"
 #include "base/workers.h"
-#include "pack_references.h"
+#include "inventory.h"
 #include "storage/format/format.h"
 #include "storage/records/records.h"
 

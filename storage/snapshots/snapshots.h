@@ -3,43 +3,55 @@
  * verify, export, forget. One .c file per operation. Read FORMAT.md and storage/records/ first,
  * then attempts.c and snapshot_save.c.
  *
- * For the rest of storage/, through this header alone:
+ * For the rest of storage/, and declared here:
  *
- *	index_warmup.h		fills the index of chunks while a save begins
+ *	index_warmup.c		fills the index of chunks while a save begins
  *
  * Of this folder only:
  *
  *	attempt_forget.h	removes the records and notes of attempts without snapshots
  *	inventory.h		all snapshots of a job with their states, pins and packs
  *	listing.h		the files of a manifest
- *	pack_numbers.h		the table of packs of a manifest
- *	pack_references.h	PURE: what manifests say about packs, by pack
  *	retention.h		PURE: which snapshots are kept, which packs are garbage
  *	pin_place.h		of a pin and a removal, the first decides
  *	garbage_collect.h	removes unnamed packs
- *	carry_over.h		files of the parent that stay in a snapshot unread
- *	restore_content.h	fills the files of a restore
- *	snapshot_commit.h	looks up what a manifest names, and puts it
  *	orphan_packs.h		reuses packs of attempts killed before a commit
  *
  * The operations, declared in storage_*.h and used through storage.h:
  *
  *	attempts.c		claims an attempt, writes the end record
- *	attempt_history.c	how the newest attempts of a job went
- *	attempt_notes.c		events, log and metrics of an attempt, for people
- *	drain_records.c		announces that a preempted attempt still saves; reads that
- *	task_barrier.c		lets the processes of one step wait for each other
+ *	attempt_notes.c		events, log and metrics of an attempt, for people; how they went
+ *	drain_records.c		a preempted attempt that still saves; processes that wait in a step
  *	snapshot_save.c		saves and commits a snapshot
  *	snapshot_presave.c	sends closed or growing files before the checkpoint is complete
  *	snapshot_restore.c	restores a snapshot into an empty directory
+ *	listing.c		lists snapshots and their files
  *	snapshot_verify.c	reads and checks every chunk
  *	snapshot_export.c	writes a snapshot as tar.lz4
- *	listing.c		lists snapshots and their files
  *	pins.c  forget.c	keep one snapshot; remove those that the policy does not keep
  */
 #ifndef STORAGE_SNAPSHOTS_H
 #define STORAGE_SNAPSHOTS_H
 
-#include "index_warmup.h"
+#include "storage/records/records.h"
+
+/*
+ * Fills the index with the chunks that a save of `attempt` may rely on. The first call of a process
+ * reads the manifest of `parent` and the packs that killed attempts left behind, and begins to list
+ * the packs that the manifest names, which may be very many: until index_warmup_join() they count
+ * as there. A later call drops what was found lost since.
+ *
+ * A damaged manifest or pack is no error: its chunks are sent again. -1 means a failure of the
+ * store itself, or ERR_CANCELLED.
+ */
+int index_warmup(struct storage *storage, struct snapshot_id parent, uint32_t attempt,
+		 struct cancel *cancel, struct err *err);
+
+/* Waits for that listing, if one is under way, and marks the packs that it does not show as lost.
+ * Not while readers look for chunks. -1 as above. */
+int index_warmup_join(struct storage *storage, struct cancel *cancel, struct err *err);
+
+/* Gives the listing up. */
+void index_warmup_end(struct storage *storage);
 
 #endif

@@ -1,14 +1,185 @@
 #include "file_reader.h"
 
 #include "base/cleanup.h"
-#include "file_piece.h"
+#include "base/text.h"
 #include "priority_pool.h"
-#include "reading_order.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* One chunk of an open file, read to where it is packed. */
+
+/* Reads `size` bytes of the piece from `at` on. */
+static int read_piece(const struct file_piece *piece, size_t at, size_t size, uint8_t *room,
+		      bool *torn, struct err *err)
+{
+	off_t offset = (off_t)(piece->number * CHUNK_SIZE + at);
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t got = pread(piece->fd, room + done, size - done, offset + (off_t)done);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		/* On NFS, a running file may be deleted by another machine. */
+		if (got < 0 && !(errno == ESTALE && piece->entry->running))
+			return err_os(err, errno, "%s", piece->entry->path);
+		if (got <= 0) {
+			*torn = true;
+			memset(room + done, 0, size - done);
+			return 0;
+		}
+		done += (size_t)got;
+	}
+	return 0;
+}
+
+/* Into `room`, or, if that is NULL, piece by piece into the packer's scratch. */
+static int look_at_piece(const struct file_piece *piece, struct packer *packer, uint8_t *room,
+			 bool *torn, struct err *err)
+{
+	packer_look_begin(packer, !room);
+	for (size_t at = 0; at < piece->size; at += PACKER_PIECE) {
+		size_t left = piece->size - at, size = left < PACKER_PIECE ? left : PACKER_PIECE;
+		uint8_t *target = room ? room + at : packer->scratch;
+
+		if (read_piece(piece, at, size, target, torn, err) < 0)
+			return -1;
+		packer_look_add(packer, target, size);
+	}
+	return 0;
+}
+
+int file_piece_pack(struct file_piece *piece, struct packer *packer, bool *torn, struct err *err)
+{
+	struct chunk *chunk = &piece->entry->chunks[piece->number];
+	uint8_t *room;
+
+	if (piece->expected && look_at_piece(piece, packer, NULL, torn, err) < 0)
+		return -1;
+	if (piece->expected && packer_look_end(packer, chunk))
+		return 0;
+	piece->changed = piece->expected;
+	if (packer_reserve(packer, piece->size, &room, err) < 0 ||
+	    look_at_piece(piece, packer, room, torn, err) < 0)
+		return -1;
+	packer_add_looked(packer, chunk);
+	return 0;
+}
+
+/* The order in which the chunks of many files are read: first what is to be sent, of all
+ * files, so that it is on its way while what was sent early is only recognised; at last the files
+ * that must be read again. */
+
+struct reading_order_file {
+	size_t next, end; /* chunks to read */
+	/* The chunks before it were sent early. At least `next`, or 0. */
+	size_t sent_early;
+	size_t taken; /* how many have been handed out */
+	bool waiting; /* it is among `again` */
+};
+
+struct reading_order {
+	struct reading_order_file *files; /* with room for all */
+	size_t count;
+	size_t *again; /* likewise */
+	size_t again_count;
+	size_t current;
+	bool rest; /* all that is to be sent has been handed out */
+};
+
+static void reading_order_init(struct reading_order *order, size_t files)
+{
+	*order = (struct reading_order){0};
+	order->files = memory_new((files + 1) * sizeof(*order->files));
+	order->again = memory_new((files + 1) * sizeof(*order->again));
+}
+
+static void reading_order_release(struct reading_order *order)
+{
+	free(order->files);
+	free(order->again);
+	*order = (struct reading_order){0};
+}
+
+/* Adds a file of which the chunks from `first` up to `end` are to be read; its number is the count
+ * of those before. */
+static void reading_order_add(struct reading_order *order, size_t first, size_t end,
+			      size_t sent_early)
+{
+	order->files[order->count++] = (struct reading_order_file){
+		.next = first,
+		.end = end,
+		.sent_early = sent_early > first && sent_early <= end ? sent_early : first,
+	};
+}
+
+static size_t size_of(const struct reading_order_file *file)
+{
+	return file->end - file->next;
+}
+
+/* How many of its chunks come in the first round. */
+static size_t unsent_of(const struct reading_order_file *file)
+{
+	return file->end - file->sent_early;
+}
+
+/* The file of the next chunk, which stays the next one until it is taken. False: none is left. */
+static bool reading_order_next(struct reading_order *order, size_t *found)
+{
+	for (int round = 0; round < 2; round++) {
+		for (; order->current < order->count; order->current++) {
+			const struct reading_order_file *file = &order->files[order->current];
+
+			*found = order->current;
+			if (file->taken < (order->rest ? size_of(file) : unsent_of(file)))
+				return true;
+		}
+		if (order->rest)
+			break;
+		order->rest = true;
+		order->current = 0;
+	}
+	if (order->again_count == 0)
+		return false;
+	*found = order->current = order->again[--order->again_count];
+	order->files[*found].waiting = false;
+	/* A file may be read again more than once, but nothing else is left. */
+	return order->files[*found].taken < size_of(&order->files[*found]) ||
+	       reading_order_next(order, found);
+}
+
+/* Takes a chunk of the file; returns its number. */
+static size_t reading_order_take(struct reading_order *order, size_t number)
+{
+	struct reading_order_file *file = &order->files[number];
+	size_t turn = file->sent_early - file->next + file->taken++;
+
+	return file->next + turn % size_of(file);
+}
+
+/* Nothing more of the file. */
+static void reading_order_skip(struct reading_order *order, size_t number)
+{
+	order->files[number].taken = size_of(&order->files[number]);
+}
+
+/* All of the file once more, after all others. Any number of times, also before it has come. */
+static void reading_order_again(struct reading_order *order, size_t number)
+{
+	struct reading_order_file *file = &order->files[number];
+
+	file->taken = 0;
+	if (!file->waiting)
+		order->again[order->again_count++] = number;
+	file->waiting = true;
+}
 
 #define PASSES_MOST 3
 #define PAUSE_MS 20 /* between two passes, so that a write under way can end */

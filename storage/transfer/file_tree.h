@@ -118,4 +118,9 @@ bool file_tree_has_writers(int fd);
  * set an attribute that the file system does not support is ignored. */
 int file_tree_apply_metadata(int fd, const struct entry *entry, struct err *err);
 
+/* Fills tree->items with paths, types and link targets, sorted by path. tree->root must be set.
+ * ERR_RETRY: the directory changed meanwhile. */
+int file_tree_walk(struct file_tree *tree, const struct file_tree_choice *choice,
+		   struct cancel *cancel, struct err *err);
+
 #endif

@@ -7,14 +7,111 @@
 
 #include "append_progress.h"
 #include "chunk_index.h"
-#include "hedge.h"
-#include "rate_limit.h"
 #include "storage/backend/backend.h"
-#include "transfer_plan.h"
-#include "weights_policy.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
+
+struct transfer_plan_facts {
+	unsigned processors; /* for hashing and verifying */
+	/* 0: 8 up and 16 down for a remote store, one per processor for a local one */
+	unsigned connections;
+	uint64_t memory;    /* bytes for buffers; 0: 256 MiB */
+	uint64_t bandwidth; /* bytes per second; 0: no limit */
+	bool remote;
+};
+
+struct transfer_plan {
+	/* uploading */
+	unsigned readers; /* read, hash and pack: each fills one buffer */
+	unsigned uploaders;
+	unsigned buffers;   /* of one pack each */
+	size_t pack_target; /* payload of a pack: whole chunks, 8 to 32 MiB */
+	/* fetching */
+	unsigned fetchers; /* each has at most one chunk in memory, compressed and not */
+	size_t span;       /* bytes that one request for neighbouring chunks may ever cover */
+};
+
+/* Memory below the minimum that works (about 32 MiB) counts as that minimum. */
+void transfer_plan(const struct transfer_plan_facts *facts, struct transfer_plan *plan);
+
+/* Bytes that the next request may cover when `left` are to be fetched: large ones while there are
+ * many, which is cheap, and small ones at the end, so that all connections end at about the same
+ * time. */
+size_t transfer_plan_span(const struct transfer_plan *plan, uint64_t left);
+
+/* The part of the time left before the deadline, in ms, that packs may not use: checking for a
+ * newer attempt and writing the manifest come after them. */
+int64_t transfer_plan_reserve_ms(int64_t left_ms, bool remote);
+
+#define HEDGE_SAMPLES 64
+
+/* The durations of the last uploads. Zero-initialised is empty. */
+struct hedge {
+	int64_t took_ms[HEDGE_SAMPLES];
+	unsigned count; /* samples ever added */
+};
+
+void hedge_add_sample(struct hedge *hedge, int64_t took_ms);
+
+/* The age in ms from which an upload is late: max(1 s, P90 + 0.7 s). CLOCK_NEVER: too few
+ * samples. */
+int64_t hedge_late_ms(const struct hedge *hedge);
+
+struct hedge_facts {
+	int64_t age_ms;      /* since it was first sent */
+	unsigned sent;       /* puts begun for this pack */
+	unsigned hedged_now; /* packs that are being sent twice now */
+	unsigned connections;
+};
+
+/* Whether to send the pack a second time: once per pack, and for at most a quarter of the
+ * connections at a time, because sending twice makes it worse when all uploads are slow. */
+bool hedge_is_due(const struct hedge *hedge, const struct hedge_facts *facts);
+
+struct rate_limit {
+	/* 0: no limit */
+	uint64_t bytes_per_second;
+	/* when the debt is paid; zero-initialised is long ago */
+	int64_t paid_ms;
+};
+
+/* Takes `bytes` from the bucket; returns the ms to wait before sending them. Unused bandwidth
+ * counts for one second at most. `now_ms` is monotonic. */
+int64_t rate_limit_consume(struct rate_limit *rate, uint64_t bytes, int64_t now_ms);
+
+enum weights_policy {
+	WEIGHTS_AUTO,
+	WEIGHTS_ALWAYS,
+	WEIGHTS_NEVER,
+};
+
+/* PURE. `text` as in REPRIEVE_STORE_WEIGHTS; NULL and "" are WEIGHTS_AUTO. ERR_INVALID says what
+ * may be given. */
+int weights_policy_parse(const char *text, enum weights_policy *policy, struct err *err);
+
+/* Of the last WEIGHTS_WINDOW bytes or so. Zero-initialise it. From any thread. */
+struct weights_meter {
+	_Atomic uint64_t read_bytes, waited_us; /* of all readers */
+	_Atomic uint64_t coded_bytes, coder_us; /* of the same; a part of read_bytes */
+};
+
+#define WEIGHTS_WINDOW ((uint64_t)256 << 20)
+
+void weights_meter_read(struct weights_meter *meter, uint64_t bytes);
+void weights_meter_waited(struct weights_meter *meter, int64_t us);
+void weights_meter_coded(struct weights_meter *meter, uint64_t bytes, int64_t us);
+
+struct weights_facts {
+	enum weights_policy policy;
+	bool remote;
+	uint64_t read_bytes, waited_us, coded_bytes, coder_us;
+};
+
+void weights_meter_facts(const struct weights_meter *meter, struct weights_facts *facts);
+
+/* PURE. */
+bool weights_pay(const struct weights_facts *facts);
 
 struct pack_uploader;
 

@@ -11,6 +11,33 @@
 
 #include "job_transfer.h"
 
+#define UPLOAD_PUTS_MOST 2 /* puts of one pack at a time */
+
+enum upload_state {
+	UPLOAD_FREE,
+	UPLOAD_FILLING, /* a reader fills it */
+	UPLOAD_BUSY,    /* queued, or being sent */
+};
+
+/* One put under way; on the stack of its thread. */
+struct upload_put {
+	struct cancel cancel;
+	int64_t began_ms; /* 0: waiting for bandwidth */
+};
+
+struct pack_upload {
+	/* mapped while it is used, NULL otherwise; what follows a pack's magic in it is aligned */
+	uint8_t *data;
+	enum upload_state state;
+	char *key; /* owned */
+	uint32_t pack;
+	size_t size;
+	bool queued, stored;
+	unsigned sent; /* puts ever begun */
+	struct upload_put *puts[UPLOAD_PUTS_MOST];
+	struct pack_upload *next; /* in the queue */
+};
+
 struct pack_uploader;
 
 /* A buffer for one pack, and the state of its upload. */

@@ -7,10 +7,9 @@
 
 #include "base/cleanup.h"
 #include "storage/aws/aws_credentials.h"
-#include "storage/aws/aws_settings.h"
 #include "storage/aws/s3_address.h"
-#include "storage/azure/azure_account.h"
-#include "storage/gcs/gcs_address.h"
+#include "storage/azure/azure.h"
+#include "storage/gcs/gcs.h"
 #include "storage/http/uri.h"
 
 #include <arpa/inet.h>

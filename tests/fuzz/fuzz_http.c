@@ -3,8 +3,8 @@
 #include "fuzz.h"
 
 #include "base/cleanup.h"
+#include "storage/backend/http_store.h"
 #include "storage/backend/object_store.h"
-#include "storage/backend/range_request.h"
 
 #include <strings.h>
 

@@ -5,13 +5,11 @@
 #include "base/cleanup.h"
 #include "storage/aws/aws_credentials.h"
 #include "storage/aws/s3_address.h"
-#include "storage/azure/azure_blob_reply.h"
-#include "storage/azure/azure_listing.h"
+#include "storage/azure/azure.h"
 #include "storage/backend/bucket_listing.h"
-#include "storage/gcs/gcs_json.h"
-#include "storage/gcs/gcs_reply.h"
+#include "storage/gcs/gcs.h"
 #include "storage/http/store_reply.h"
-#include "storage/s3/s3_reply.h"
+#include "storage/s3/s3.h"
 
 typedef int (*list_fn)(const void *body, size_t size, const char *prefix,
 		       struct store_listing *listing, char **next, struct err *err);

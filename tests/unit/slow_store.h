@@ -8,7 +8,7 @@
 #include "storage_fixture.h"
 
 #include "storage/records/job_records.h"
-#include "storage/transfer/transfer_plan.h"
+#include "storage/transfer/job_transfer.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* AWS's shared files. */
-#include "storage/aws/aws_ini.h"
+#include "storage/aws/aws_credentials.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "storage/azure/azure_account.h"
+#include "storage/azure/azure.h"
 
 #include <string.h>
 

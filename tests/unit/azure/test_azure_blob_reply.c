@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "storage/azure/azure_blob_reply.h"
+#include "storage/azure/azure.h"
 
 #define DAY (24 * 3600 * 1000LL)
 

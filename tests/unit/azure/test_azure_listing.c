@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "storage/azure/azure_listing.h"
+#include "storage/azure/azure.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/digest.h"
-#include "storage/azure/azure_shared_key.h"
+#include "storage/azure/azure.h"
 
 static const char *const container_headers[] = {"x-ms-version: 2015-02-21",
 						"X-MS-Date: Fri, 26 Jun 2015 23:39:12 GMT",

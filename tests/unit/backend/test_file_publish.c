@@ -1,6 +1,6 @@
 /* How a name is given once, on file systems of all kinds: link() and renameat2() are this
  * program's. */
-#include "storage/backend/file_publish.h"
+#include "storage/backend/file_store.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

@@ -6,8 +6,8 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "storage/backend/http_store.h"
 #include "storage/backend/object_store.h"
-#include "storage/backend/range_request.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* One directory out of the parts of all members. */
-#include "storage/format/gang_merge.h"
+#include "storage/format/gang_manifest.h"
 
 #include "base/cleanup.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "storage/gcs/gcs_address.h"
+#include "storage/gcs/gcs.h"
 
 // clang-format off
 static const struct {

@@ -6,8 +6,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "storage/gcs/gcs_json.h"
-#include "storage/gcs/gcs_reply.h"
+#include "storage/gcs/gcs.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "storage/gcs/gcs_reply.h"
+#include "storage/gcs/gcs.h"
 
 #define HOUR (3600 * 1000LL)
 

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "storage/gcs/jwt.h"
+#include "storage/gcs/google_credentials.h"
 
 #include "test_key.h"
 

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "storage/http/bearer_token.h"
+#include "storage/http/token_endpoint.h"
 
 static void tokens(void **state)
 {

@@ -8,8 +8,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "storage/http/bearer_token.h"
 #include "storage/http/credential_cache.h"
+#include "storage/http/token_endpoint.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

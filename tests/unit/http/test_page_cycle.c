@@ -1,5 +1,5 @@
 /* Lists that end, and lists that go in circles. */
-#include "storage/http/page_cycle.h"
+#include "storage/http/store_reply.h"
 
 #include "base/cleanup.h"
 

@@ -1,6 +1,6 @@
 /* When a call is made again: by tables, and for the bounds with the two ends of
  * the random numbers. */
-#include "storage/http/retry_policy.h"
+#include "storage/http/retrying_client.h"
 
 #include "base/clock.h"
 

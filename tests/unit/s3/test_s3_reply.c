@@ -1,5 +1,5 @@
 /* What S3's answers mean. */
-#include "storage/s3/s3_reply.h"
+#include "storage/s3/s3.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

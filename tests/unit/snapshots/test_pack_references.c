@@ -1,5 +1,5 @@
 /* What manifests say about packs: all that is in a pack, by pack and by place. */
-#include "storage/snapshots/pack_references.h"
+#include "storage/snapshots/inventory.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

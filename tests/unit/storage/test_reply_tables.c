@@ -1,8 +1,8 @@
 /* The tables of the stores: each row is reached by some reply, so that none stands behind one that
  * takes all of its replies away. */
-#include "storage/azure/azure_blob_reply.h"
-#include "storage/gcs/gcs_reply.h"
-#include "storage/s3/s3_reply.h"
+#include "storage/azure/azure.h"
+#include "storage/gcs/gcs.h"
+#include "storage/s3/s3.h"
 
 #include "base/text.h"
 

@@ -1,5 +1,5 @@
 /* What is late compared with the others. */
-#include "storage/transfer/hedge.h"
+#include "storage/transfer/job_transfer.h"
 
 #include "base/clock.h"
 

@@ -1,8 +1,7 @@
 /* The pure parts of moving content: the plan, the reserve, the limit, the spans. */
 #include "storage/format/pack.h"
-#include "storage/transfer/range_coalesce.h"
-#include "storage/transfer/rate_limit.h"
-#include "storage/transfer/transfer_plan.h"
+#include "storage/transfer/chunk_fetch.h"
+#include "storage/transfer/job_transfer.h"
 
 #include "base/clock.h"
 

@@ -3,7 +3,7 @@
 #include "slow_store.h"
 
 #include "base/clock.h"
-#include "storage/transfer/file_piece.h"
+#include "storage/transfer/file_reader.h"
 #include "storage/transfer/packer.h"
 
 #include <errno.h>

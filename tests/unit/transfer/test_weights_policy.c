@@ -3,7 +3,7 @@
 #include "storage_fixture.h"
 
 #include "storage/format/chunk.h"
-#include "storage/transfer/weights_policy.h"
+#include "storage/transfer/job_transfer.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define SECOND 1000000
