@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/network_fs.h"
 #include "base/text.h"
 #include "base/workers.h"
 
@@ -10,6 +11,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Rounds in which two threads want one name: one that is looked up first and given then is lost
@@ -108,6 +110,30 @@ static int refuse_directory(const char *what, struct err *err)
 	return err_set(err, ERR_UNFIT, "%s, " WHAT_TO_DO, what);
 }
 
+/* What one machine is told of a name there, another is not. Here they would prove themselves: both
+ * of who wants the name are on one mount. */
+static int refuse_known(const char *directory, struct err *err)
+{
+	static const char *const known[] = {"fuse.seaweedfs", "fuse.s3fs", "fuse.rclone"};
+	struct network_fs_mount mount;
+	bool found = false;
+	const char *bucket;
+
+	if (!network_fs_mount_of(directory, &mount))
+		return 0;
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		found |= text_equal(mount.type, known[i]);
+	if (!found)
+		return 0;
+	/* "host:8888:/buckets/NAME", "remote:NAME" */
+	bucket = strrchr(mount.source, ':');
+	bucket = bucket ? bucket + 1 + (text_starts(bucket + 1, "/buckets/") ? 9 : 0) : "";
+	return err_set(err, ERR_UNFIT,
+		       "two machines that mount this (%s) can both take one name: name the bucket "
+		       "itself, s3://%s, with AWS_ENDPOINT_URL_S3 for a server of your own",
+		       mount.type, *bucket && *bucket != '/' ? bucket : "BUCKET/PREFIX");
+}
+
 /* A passing error is no proof: EIO twice is one, of a file system that has just made the files. */
 static int give_first_name(const struct contest *contest)
 {
@@ -170,7 +196,7 @@ int file_publish_prove(const char *directory, struct err *err)
 {
 	bool renames = false;
 
-	if (prove_in_turn(directory, &renames, err) < 0)
+	if (refuse_known(directory, err) < 0 || prove_in_turn(directory, &renames, err) < 0)
 		return -1;
 	/* A link is the same everywhere; such a rename may be made of a look and a rename. */
 	for (int i = 0; renames && i < RACES; i++)

@@ -2,6 +2,7 @@
  * says what to mend. */
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/network_fs.h"
 #include "base/terminal_line.h"
 #include "base/text.h"
 #include "doctor/doctor.h"
