@@ -76,3 +76,21 @@ def test_a_mount_known_to_give_a_name_twice_is_refused_with_the_bucket_to_name(n
     assert "s3://shared/runs" in one_line(run.err) and "AWS_ENDPOINT_URL_S3" in run.err
     told = place.query("doctor", "--store", urls[1], "--measure", "0")
     assert told.code == 1 and "\nfail  store" in told.out and "s3://shared/runs" in told.out, told
+
+
+def doctors_word(place, *options):
+    result = place.query("doctor", "--store", place.store, "--measure", "0", "--json", *options)
+    return next((row for row in result.json["checks"] if row["check"] == "mounts"), None)
+
+
+def test_the_doctor_tries_two_mounts_and_says_that_one_proves_nothing(late, store):
+    place, urls = store(late)
+    place.store_path.mkdir()
+    alone = doctors_word(place)
+    assert alone["level"] == "warn" and "proves nothing" in alone["text"] and "--also" in alone["fix"], alone
+    assert doctors_word(place, "--also", urls[1].removeprefix("file://"))["level"] == "ok"
+    same = doctors_word(place, "--also", place.store_path)
+    assert same["level"] == "fail" and "the same mount" in same["text"], same
+    (late[1] / "other").mkdir()
+    other = doctors_word(place, "--also", late[1] / "other")
+    assert other["level"] == "fail" and "2 got one name" in other["text"], other
