@@ -298,12 +298,12 @@ static void race_of_mounts(void *arg, size_t index)
 static int race_once(struct mounts *mounts, int race, struct err *err)
 {
 	auto_(store_listing_release) struct store_listing seen = {0};
-	auto_free char *name = text_format("c%d", race);
-	auto_free char *key = probe_key(&mounts->sides[0], name);
+	auto_free char *key = NULL;
 	struct store *first = mounts->sides[0].store, *second = mounts->sides[1].store;
 	int result = 0;
 
-	mounts->key = key;
+	random_hex(mounts->sides[0].nonce);
+	mounts->key = key = probe_key(&mounts->sides[0], "c");
 	atomic_store(&mounts->arrived, 0);
 	atomic_store(&mounts->winners, 0);
 	/* Both in turn, and both at once. */
@@ -326,25 +326,25 @@ static int race_once(struct mounts *mounts, int race, struct err *err)
 void storage_probe_mounts(const char *url, const char *also, struct probe_result *answer)
 {
 	auto_(store_close) struct store *first = NULL, *second = NULL;
+	auto_free char *temporaries = temporary_directory(url);
+	size_t before = there(temporaries);
 	struct mounts mounts = {0};
 	struct stat one, other;
 	int result;
 
 	*answer = (struct probe_result){.tried = true};
-	result = store_open(url, false, false, &first, NULL, &answer->err) < 0 ||
-				 store_open(also, false, false, &second, NULL, &answer->err) < 0
-			 ? -1
-			 : 0;
+	result = store_open(url, false, false, &first, NULL, &answer->err);
+	if (result == 0)
+		result = store_open(also, false, false, &second, NULL, &answer->err);
 	if (result == 0 && stat(url + strlen("file://"), &one) == 0 &&
 	    stat(also + strlen("file://"), &other) == 0 && one.st_dev == other.st_dev)
 		result = err_set(&answer->err, ERR_INVALID,
 				 "%s is of the same mount, which proves nothing", also);
-	random_hex(mounts.sides[0].nonce);
-	text_set(mounts.sides[1].nonce, sizeof(mounts.sides[1].nonce), mounts.sides[0].nonce);
 	mounts.sides[0].store = first;
 	mounts.sides[1].store = second;
 	for (int i = 0; i < MOUNT_RACES && result == 0; i++)
 		result = race_once(&mounts, i, &answer->err);
+	remove_created_directories(temporaries, before);
 	answer->worked = result == 0;
 }
 

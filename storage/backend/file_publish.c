@@ -114,16 +114,12 @@ static int refuse_directory(const char *what, struct err *err)
  * of who wants the name are on one mount. */
 static int refuse_known(const char *directory, struct err *err)
 {
-	static const char *const known[] = {"fuse.seaweedfs", "fuse.s3fs", "fuse.rclone"};
 	struct network_fs_mount mount;
-	bool found = false;
 	const char *bucket;
 
-	if (!network_fs_mount_of(directory, &mount))
-		return 0;
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-		found |= text_equal(mount.type, known[i]);
-	if (!found)
+	if (!network_fs_mount_of(directory, &mount) ||
+	    !(text_equal(mount.type, "fuse.seaweedfs") || text_equal(mount.type, "fuse.s3fs") ||
+	      text_equal(mount.type, "fuse.rclone")))
 		return 0;
 	/* "host:8888:/buckets/NAME", "remote:NAME" */
 	bucket = strrchr(mount.source, ':');

@@ -13,6 +13,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MEASURE_DEFAULT ((uint64_t)64 << 20)
 #define MEASURE_MOST ((uint64_t)512 << 20)
@@ -129,14 +130,17 @@ static json_t *section_json(const struct section *section)
 static void examine_mounts(const struct check_options *options, struct check_list *check_list)
 {
 	const char *store = options->store_command.store;
-	const char *network = text_starts(store, "file:///") ? network_fs_of(store + 7) : NULL;
+	const char *path = text_starts(store, "file:///") ? store + strlen("file://") : NULL;
+	const char *network = path ? network_fs_of(path) : NULL;
 	auto_free char *place = options->also ? file_absolute(options->also) : NULL;
 	auto_free char *also = place ? text_format("file://%s", place) : NULL;
 	struct probe_result answer = {0};
 
-	if (also)
+	if (also && !path)
+		check_add(check_list, "mounts", CHECK_FAIL, "", "--also is for a file:// store");
+	else if (also)
 		storage_probe_mounts(store, also, &answer);
-	if (also || network)
+	if (answer.tried || network)
 		check_mounts(network, &answer, check_list);
 }
 

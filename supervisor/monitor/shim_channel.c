@@ -271,12 +271,10 @@ static int map_channel(struct shim_channel *channel, const char *path, struct er
 static void find_anchor(struct shim_header *header)
 {
 	auto_free char *path = text_copy(header->directory);
-	struct stat status;
+	struct stat status = {0};
 
 	while (*path && stat(path, &status) < 0)
 		*strrchr(path, '/') = '\0';
-	if (!*path)
-		return;
 	header->anchor_device = status.st_dev;
 	header->anchor_inode = status.st_ino;
 	header->anchor_length = strlen(path);
