@@ -1,13 +1,13 @@
 #!/bin/bash
 # Installs what is missing of the Debian or Ubuntu packages that Reprieve needs, and nothing else. Nothing missing: needs no rights.
 #
-#	install_packages.sh build|static|run|test|bench|slurm|radosgw|glusterfs|venv|node|CODE...
+#	install_packages.sh build|static|run|test|bench|slurm|radosgw|glusterfs|sshfs|venv|node|CODE...
 #
 #	build   to compile and pack it  run     to run the example
 #	static  for -DREPRIEVE_STATIC=ON and for the wheel, beside build
 #	test    for tests/run.sh        bench   what tests/bench compares with
 #	slurm   for tests/slurm
-#	radosgw, glusterfs, venv, node  what tests/servers is made of
+#	radosgw, glusterfs, sshfs, venv, node  what tests/servers is made of
 #	gromacs, lammps, mrbayes, iqtree, john  the codes of tests/differential/test_codes.py
 set -euo pipefail
 
@@ -20,9 +20,10 @@ readonly run=(python3 python3-numpy python3-sklearn)
 readonly test=(clang libclang-rt-dev clang-tidy clang-format cloc shellcheck valgrind libcmocka-dev python3-pytest python3-pytest-xdist git lz4 tar strace util-linux procps
 	iproute2 bindfs tini openmpi-bin musl-tools libjemalloc2 libgoogle-perftools-dev
 	zsh fish mandoc
-	python3-yaml dumb-init catatonit crun mmdebstrap golang-github-containers-common)
+	python3-yaml dumb-init catatonit crun bubblewrap charliecloud parallel mpich mmdebstrap golang-github-containers-common)
 readonly radosgw=(ceph-mon ceph-osd ceph-common radosgw)
 readonly glusterfs=(glusterfs-client)
+readonly sshfs=(sshfs openssh-sftp-server)
 readonly slurm=(slurmctld slurmd slurm-client munge)
 readonly venv=(python3-venv)
 readonly node=(nodejs npm)
@@ -50,7 +51,7 @@ install() {
 		apt-get -qq -o DPkg::Lock::Timeout=120 install --no-install-recommends -y "$@" >"$log" 2>&1
 }
 
-[[ $# -gt 0 ]] || fail "usage: install_packages.sh build|static|run|test|bench|slurm|radosgw|glusterfs|venv|node|CODE..."
+[[ $# -gt 0 ]] || fail "usage: install_packages.sh build|static|run|test|bench|slurm|radosgw|glusterfs|sshfs|venv|node|CODE..."
 wanted=()
 for group; do
 	case $group in
@@ -63,9 +64,10 @@ for group; do
 	slurm) wanted+=("${slurm[@]}") ;;
 	radosgw) wanted+=("${radosgw[@]}") ;;
 	glusterfs) wanted+=("${glusterfs[@]}") ;;
+	sshfs) wanted+=("${sshfs[@]}") ;;
 	venv) wanted+=("${venv[@]}") ;;
 	node) wanted+=("${node[@]}") ;;
-	*) fail "unknown group '$group': build, static, run, test, bench, slurm, radosgw, glusterfs, venv, node or a code" ;;
+	*) fail "unknown group '$group': build, static, run, test, bench, slurm, radosgw, glusterfs, sshfs, venv, node or a code" ;;
 	esac
 done
 

@@ -39,11 +39,63 @@ static bool match_directory(const char *directory, const char *path, size_t leng
 	return true;
 }
 
+/* On 32-bit machines libc uses another structure than the system call: there is no other path. */
+static bool is_anchor(const struct shim_header *header, const char *path)
+{
+#if defined(__LP64__) && defined(SYS_newfstatat)
+	struct stat status;
+
+	return syscall(SYS_newfstatat, AT_FDCWD, path, &status, 0) == 0 &&
+	       status.st_ino == header->anchor_inode && status.st_dev == header->anchor_device;
+#else
+	(void)header;
+	(void)path;
+	return false;
+#endif
+}
+
+/*
+ * One of the directories above the path may be the anchor under another name, as a bind mount and
+ * a container have it. Then the path goes on from there as it does from the name that we know. A
+ * directory of which that is not so is remembered, and not asked about for each of its files.
+ */
+static void match_by_anchor(const struct shim_header *header, const char *path, size_t length,
+			    struct resolved_path *resolved_path)
+{
+	char text[WORK_SIZE];
+	size_t parent = length, end, anchor = header->anchor_length;
+
+	if (anchor == 0 || anchor >= sizeof(header->directory) || length >= WORK_SIZE)
+		return;
+	while (parent > 0 && path[--parent] != '/') {
+	}
+	memcpy(text, path, parent);
+	text[parent] = '\0';
+	if (path_is_known_outside(text))
+		return;
+	for (end = parent; end > 0 && !is_anchor(header, text); text[end] = '\0')
+		while (text[--end] != '/') {
+		}
+	if (end == 0) {
+		memcpy(text, path, parent);
+		text[parent] = '\0';
+		path_remember_outside(text);
+		return;
+	}
+	length -= end;
+	if (length > WORK_SIZE - anchor)
+		length = WORK_SIZE - anchor;
+	memcpy(text, header->directory, anchor);
+	memcpy(text + anchor, path + end, length);
+	match_directory(header->directory, text, anchor + length, resolved_path);
+}
+
 static void set_relative_path(const struct shim_header *header, const char *path, size_t length,
 			      struct resolved_path *resolved_path)
 {
-	if (!match_directory(header->directory, path, length, resolved_path))
-		match_directory(header->alias, path, length, resolved_path);
+	if (!match_directory(header->directory, path, length, resolved_path) &&
+	    !match_directory(header->alias, path, length, resolved_path))
+		match_by_anchor(header, path, length, resolved_path);
 }
 
 static ssize_t read_proc_link(const char *directory, unsigned number, char *target, size_t capacity)

@@ -24,8 +24,8 @@ struct resolved_path {
 void path_resolve_fd(const struct shim_header *header, int fd, int directory_fd, const char *path,
 		     struct resolved_path *resolved_path);
 
-/* Resolves a path by its text alone, because the file may no longer exist. A symbolic link on the
- * way makes it appear outside. */
+/* Resolves a path by its text and the directories above it, because the file may no longer exist. A
+ * symbolic link within the directory makes it appear under another name. */
 void path_resolve_name(const struct shim_header *header, int directory_fd, const char *path,
 		       struct resolved_path *resolved_path);
 

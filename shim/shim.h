@@ -31,7 +31,7 @@
 #define SHIM_ENV_DISABLE "REPRIEVE_SHIM_DISABLE"
 
 #define SHIM_MAGIC 0x31565052u /* "RPV1" */
-#define SHIM_VERSION 6u        /* a shim that finds another version does nothing */
+#define SHIM_VERSION 7u        /* a shim that finds another version does nothing */
 
 #define SHIM_PATH_MOST 488u
 #define SHIM_RECORDS 2048u /* a power of two */
@@ -153,6 +153,10 @@ struct shim_header {
 	char directory[1024];
 	/* the same directory as the user wrote it, absolute; "" if equal */
 	char alias[1024];
+	/* Of the directory, or of the nearest one above it that is there, whose path has so many
+	 * bytes; 0: none. Where the job is it may have another path: a bind mount, a container. */
+	uint64_t anchor_device, anchor_inode;
+	uint64_t anchor_length;
 	/* path of a named pipe of the supervisor's: one byte wakes it; a lost byte does no harm */
 	char doorbell[108];
 	/* For the next start, should this supervisor be killed (supervisor/monitor/left_channel.h).

@@ -55,4 +55,9 @@ struct store_probe {
 int storage_probe(const char *url, uint64_t bytes, struct store_probe *probe, struct cancel *cancel,
 		  struct err *err);
 
+/* Of a directory that is mounted twice, one mount as each machine has one: gives names through both
+ * URLs, in turn and at once. Whether one wins, and whether the other sees it at once, is the
+ * answer. */
+void storage_probe_mounts(const char *url, const char *also, struct probe_result *answer);
+
 #endif

@@ -11,9 +11,11 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PIECE_SIZE ((size_t)8 << 20)
@@ -270,6 +272,80 @@ static void remove_created_directories(const char *path, size_t before)
 
 	while (strlen(part) > before && (rmdir(part) == 0 || errno == ENOENT))
 		strip_last_component(part);
+}
+
+/* --- two mounts --- */
+
+#define MOUNT_RACES 20
+
+struct mounts {
+	struct probing sides[2];
+	char *key;
+	atomic_int arrived, winners;
+};
+
+static void race_of_mounts(void *arg, size_t index)
+{
+	struct mounts *mounts = arg;
+
+	atomic_fetch_add(&mounts->arrived, 1);
+	for (int i = 0; atomic_load(&mounts->arrived) < 2 && i < 1000; i++)
+		sched_yield();
+	if (put_if_absent(&mounts->sides[index], mounts->key, NULL) == 0)
+		atomic_fetch_add(&mounts->winners, 1);
+}
+
+static int race_once(struct mounts *mounts, int race, struct err *err)
+{
+	auto_(store_listing_release) struct store_listing seen = {0};
+	auto_free char *key = NULL;
+	struct store *first = mounts->sides[0].store, *second = mounts->sides[1].store;
+	int result = 0;
+
+	random_hex(mounts->sides[0].nonce);
+	mounts->key = key = probe_key(&mounts->sides[0], "c");
+	atomic_store(&mounts->arrived, 0);
+	atomic_store(&mounts->winners, 0);
+	/* Both in turn, and both at once. */
+	if (race % 2 == 0)
+		race_of_mounts(mounts, 0), race_of_mounts(mounts, 1);
+	else
+		parallel_run(2, race_of_mounts, mounts);
+	if (mounts->winners != 1)
+		result = err_set(err, ERR_UNFIT, "of two mounts %d got one name",
+				 (int)mounts->winners);
+	else if (second->ops->list(second, key, STORE_ALL, &seen, NULL, err) < 0)
+		result = -1;
+	else if (!store_listing_find(&seen, key))
+		result = err_set(err, ERR_UNFIT, "what one mount has put the other does not list");
+	(void)first->ops->remove(first, key, NULL, NULL);
+	(void)second->ops->remove(second, key, NULL, NULL);
+	return result;
+}
+
+void storage_probe_mounts(const char *url, const char *also, struct probe_result *answer)
+{
+	auto_(store_close) struct store *first = NULL, *second = NULL;
+	auto_free char *temporaries = temporary_directory(url);
+	size_t before = there(temporaries);
+	struct mounts mounts = {0};
+	struct stat one, other;
+	int result;
+
+	*answer = (struct probe_result){.tried = true};
+	result = store_open(url, false, false, &first, NULL, &answer->err);
+	if (result == 0)
+		result = store_open(also, false, false, &second, NULL, &answer->err);
+	if (result == 0 && stat(url + strlen("file://"), &one) == 0 &&
+	    stat(also + strlen("file://"), &other) == 0 && one.st_dev == other.st_dev)
+		result = err_set(&answer->err, ERR_INVALID,
+				 "%s is of the same mount, which proves nothing", also);
+	mounts.sides[0].store = first;
+	mounts.sides[1].store = second;
+	for (int i = 0; i < MOUNT_RACES && result == 0; i++)
+		result = race_once(&mounts, i, &answer->err);
+	remove_created_directories(temporaries, before);
+	answer->worked = result == 0;
 }
 
 /* --- all of it --- */

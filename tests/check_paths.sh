@@ -26,7 +26,8 @@ storage/snapshots/snapshot_save\.c                    | file_exists             
 supervisor/workspace/install\.c                       | realpath                 | tells whether a link leads outside
 supervisor/workspace/workspace\.c                     | faccessat                | "." of the folder that is held
 supervisor/workspace/(workspace|directory_lock)\.c    | file_read                | the name of this boot, in /proc
-supervisor/workspace/(directory_check|network_fs)\.c  | file_exists|stat|statfs  | judges what the user wrote; nothing is opened by it
+supervisor/workspace/directory_check\.c               | file_exists|stat         | judges what the user wrote; nothing is opened by it
+supervisor/base/network_fs\.c                         | file_exists|stat|statfs|file_read | judges what the user wrote, and the mounts in /proc
 supervisor/upload/database_backup\.c                  | stat|walk_open           | compares what SQLite has opened
 supervisor/monitor/directory_monitor\.c               | file_is_directory        | is there something to watch?
 supervisor/monitor/directory_poller\.c                | statx                    | metadata alone

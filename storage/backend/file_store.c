@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/network_fs.h"
 #include "base/text.h"
 #include "base/walk.h"
 #include "base/workers.h"
@@ -127,6 +128,26 @@ static int refuse_directory(const char *what, struct err *err)
 	return err_set(err, ERR_UNFIT, "%s, " WHAT_TO_DO, what);
 }
 
+/* What one machine is told of a name there, another is not. Here they would prove themselves: both
+ * of who wants the name are on one mount. */
+static int refuse_known(const char *directory, struct err *err)
+{
+	struct network_fs_mount mount;
+	const char *bucket;
+
+	if (!network_fs_mount_of(directory, &mount) ||
+	    !(text_equal(mount.type, "fuse.seaweedfs") || text_equal(mount.type, "fuse.s3fs") ||
+	      text_equal(mount.type, "fuse.rclone")))
+		return 0;
+	/* "host:8888:/buckets/NAME", "remote:NAME" */
+	bucket = strrchr(mount.source, ':');
+	bucket = bucket ? bucket + 1 + (text_starts(bucket + 1, "/buckets/") ? 9 : 0) : "";
+	return err_set(err, ERR_UNFIT,
+		       "two machines that mount this (%s) can both take one name: name the bucket "
+		       "itself, s3://%s, with AWS_ENDPOINT_URL_S3 for a server of your own",
+		       mount.type, *bucket && *bucket != '/' ? bucket : "BUCKET/PREFIX");
+}
+
 /* A passing error is no proof: EIO twice is one, of a file system that has just made the files. */
 static int give_first_name(const struct contest *contest)
 {
@@ -189,7 +210,7 @@ int file_publish_prove(const char *directory, struct err *err)
 {
 	bool renames = false;
 
-	if (prove_in_turn(directory, &renames, err) < 0)
+	if (refuse_known(directory, err) < 0 || prove_in_turn(directory, &renames, err) < 0)
 		return -1;
 	/* A link is the same everywhere; such a rename may be made of a look and a rename. */
 	for (int i = 0; renames && i < RACES; i++)
@@ -208,6 +229,8 @@ struct file_store {
 	/* Of the root when it was opened. */
 	dev_t device;
 	ino_t inode;
+	/* Other machines may see it as well, and this one late what they do. */
+	bool shared;
 };
 
 static struct file_store *file_store_of(struct store *store)
@@ -368,6 +391,7 @@ static int file_store_open(const char *url, bool create, bool read_only, struct 
 	dir = memory_new(sizeof(*dir));
 	dir->device = status.st_dev;
 	dir->inode = status.st_ino;
+	dir->shared = network_fs_of(root) != NULL;
 	dir->store.ops = &file_store_ops;
 	dir->root = steal(&root);
 	*store = &dir->store;
@@ -541,9 +565,22 @@ static int file_store_read(struct store *store, const char *key, uint64_t offset
 	return 0;
 }
 
+/*
+ * A mount may list a directory as it was when it last looked: sshfs for 20 s, NFS for up to 60.
+ * What another machine has put since, its newest snapshot too, would be passed over, and then
+ * removed for it. A change of our own makes each look again: of the directory's times, which
+ * nobody reads. Who may not change it sees what the mount shows.
+ */
+static void look_afresh(struct store *store, int directory, const char *name)
+{
+	if (file_store_of(store)->shared)
+		(void)utimensat(directory, name, NULL, AT_SYMLINK_NOFOLLOW);
+}
+
 /* `key` is the entry's: it is added, or what lies in it comes next. */
-static int list_entry(struct walk *walk, const char *key, enum store_depth depth,
-		      struct store_listing *listing, struct cancel *cancel, struct err *err)
+static int list_entry(struct store *store, struct walk *walk, const char *key,
+		      enum store_depth depth, struct store_listing *listing, struct cancel *cancel,
+		      struct err *err)
 {
 	struct stat status;
 
@@ -563,17 +600,19 @@ static int list_entry(struct walk *walk, const char *key, enum store_depth depth
 	}
 	if (cancel_check(cancel, err) < 0)
 		return -1;
+	look_afresh(store, walk->directory, walk->name);
 	return walk_enter(walk) < 0 ? err_os(err, errno, "%s", key) : 0;
 }
 
-static int list_below(const char *root, const char *prefix, enum store_depth depth,
+static int list_below(struct store *store, const char *prefix, enum store_depth depth,
 		      struct store_listing *listing, struct cancel *cancel, struct err *err)
 {
 	const char *slash = strrchr(prefix, '/');
 	auto_free char *above = text_copy_n(prefix, slash ? (size_t)(slash + 1 - prefix) : 0);
-	auto_free char *path = text_format("%s/%s", root, above);
+	auto_free char *path = path_of(store, above);
 	auto_(walk_close) struct walk walk = {0};
 
+	look_afresh(store, AT_FDCWD, path);
 	if (walk_open(&walk, path, 0) < 0)
 		return errno == ENOENT ? 0 : err_os(err, errno, "%s", path);
 	while (walk_next(&walk)) {
@@ -582,8 +621,8 @@ static int list_below(const char *root, const char *prefix, enum store_depth dep
 		/* Nothing below a directory that does not match could match. */
 		if (walk.name[0] == '.' || !text_starts(key, prefix))
 			continue;
-		if (list_entry(&walk, key, depth, listing, cancel, err) < 0)
-			return err_wrap(err, "%s", root);
+		if (list_entry(store, &walk, key, depth, listing, cancel, err) < 0)
+			return err_wrap(err, "%s", file_store_of(store)->root);
 	}
 	return walk_check(&walk, err);
 }
@@ -592,7 +631,7 @@ static int file_store_list(struct store *store, const char *prefix, enum store_d
 			   struct store_listing *listing, struct cancel *cancel, struct err *err)
 {
 	if (cancel_check(cancel, err) < 0 || check_place(store, err) < 0 ||
-	    list_below(file_store_of(store)->root, prefix, depth, listing, cancel, err) < 0) {
+	    list_below(store, prefix, depth, listing, cancel, err) < 0) {
 		store_listing_release(listing);
 		return -1;
 	}

@@ -12,6 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A store that is looked into and then written to takes so many times as long as our own put did,
+ * and so long at least and at most, from its look to what it has written. */
+#define WINDOW_PUTS 4
+#define WINDOW_LEAST_MS 300
+#define WINDOW_MOST_MS 5000
 /* races to lose before giving up */
 #define CLAIM_TRIES_MOST 100
 /* claims of one call: each repeats because a commit slipped in before the claim */
@@ -54,6 +59,8 @@ struct claiming {
 	struct job_listing listing;
 	/* The newest attempt before our own, from which we would continue. */
 	uint32_t before;
+	/* How long the put of our claim took. */
+	int64_t put_took_ms;
 	/* Found sound by this claim. */
 	struct snapshot_id sound;
 	/* What this process had claimed before is gone: the store was emptied, and what is passed
@@ -293,6 +300,8 @@ static int claim_once(struct claiming *claiming, uint32_t as_of, struct attempt 
 	struct storage *storage = claiming->storage;
 	bool own = false;
 	uint32_t newest;
+	int64_t began_ms;
+	int result;
 
 	if (list_lineage(claiming, err) < 0)
 		return -1;
@@ -316,7 +325,10 @@ static int claim_once(struct claiming *claiming, uint32_t as_of, struct attempt 
 	attempt->number = newest + 1;
 	if (storage->read_only)
 		return err_set(err, ERR_NO_SPACE, "the store was opened for reading only");
-	return own_claim_put(storage, claiming->claim, attempt, claiming->cancel, err);
+	began_ms = clock_monotonic_ms();
+	result = own_claim_put(storage, claiming->claim, attempt, claiming->cancel, err);
+	claiming->put_took_ms = clock_monotonic_ms() - began_ms;
+	return result;
 }
 
 static int claim_next_number(struct claiming *claiming, uint32_t as_of, struct attempt *attempt,
@@ -346,6 +358,24 @@ enum second_look {
 	CLAIM_LOST,
 };
 
+/* Where a claim is looked for and then put, another's may have been put over ours after we did:
+ * whoever had looked before has written by the end of this. */
+static int outlast_window(const struct claiming *claiming, struct err *err)
+{
+	struct store *store = claiming->storage->transfer.store;
+	struct store_health health = {0};
+	int64_t window_ms = claiming->put_took_ms * WINDOW_PUTS;
+
+	if (store->ops->read_health)
+		store->ops->read_health(store, &health);
+	if (!health.if_absent_guessed)
+		return 0;
+	window_ms = window_ms < WINDOW_LEAST_MS  ? WINDOW_LEAST_MS
+		    : window_ms > WINDOW_MOST_MS ? WINDOW_MOST_MS
+						 : window_ms;
+	return cancel_sleep(claiming->cancel, window_ms, err);
+}
+
 /* Also if a newer attempt has taken over already: its claimer may have listed the snapshots before
  * ours, and our claim, once it counts, would hide from it what came between. */
 static int look_again(struct claiming *claiming, const struct attempt *claimed,
@@ -357,7 +387,7 @@ static int look_again(struct claiming *claiming, const struct attempt *claimed,
 	bool own;
 
 	*look = CLAIM_LOST;
-	if (list_lineage(claiming, err) < 0 ||
+	if (outlast_window(claiming, err) < 0 || list_lineage(claiming, err) < 0 ||
 	    own_claim_check_nonce(storage, claimed->number, &own, claiming->cancel, err) < 0)
 		return -1;
 	note_snapshots(storage, &claiming->listing);

@@ -1,7 +1,9 @@
 /* reprieve doctor: looks at this machine and tries a store, before a job depends on them, and
  * says what to mend. */
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/json.h"
+#include "base/network_fs.h"
 #include "base/terminal_line.h"
 #include "base/text.h"
 #include "doctor/doctor.h"
@@ -11,6 +13,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MEASURE_DEFAULT ((uint64_t)64 << 20)
 #define MEASURE_MOST ((uint64_t)512 << 20)
@@ -20,6 +23,7 @@
 struct check_options {
 	struct store_command store_command;
 	uint64_t size, measure;
+	const char *also;
 	struct doctor_options machine;
 };
 
@@ -30,6 +34,9 @@ static const struct option_row own_rows[] = {
 	{"measure", 0, "SIZE", NULL,
 		"how much is sent and read back to measure (default: 64MiB; 0: nothing)",
 		OPTION_SIZE(struct check_options, measure), .most = MEASURE_MOST},
+	{"also", 0, "DIR", NULL, "the store's directory through a second mount of it, as "
+		"another machine has one",
+		OPTION_TEXT(struct check_options, also)},
 	{"notice", 0, "LIST", "REPRIEVE_NOTICE", "who announces a preemption, as for `reprieve "
 		"run`",
 		OPTION_TEXT(struct check_options, machine.notice),
@@ -120,6 +127,23 @@ static json_t *section_json(const struct section *section)
 	return rows;
 }
 
+static void examine_mounts(const struct check_options *options, struct check_list *check_list)
+{
+	const char *store = options->store_command.store;
+	const char *path = text_starts(store, "file:///") ? store + strlen("file://") : NULL;
+	const char *network = path ? network_fs_of(path) : NULL;
+	auto_free char *place = options->also ? file_absolute(options->also) : NULL;
+	auto_free char *also = place ? text_format("file://%s", place) : NULL;
+	struct probe_result answer = {0};
+
+	if (also && !path)
+		check_add(check_list, "mounts", CHECK_FAIL, "", "--also is for a file:// store");
+	else if (also)
+		storage_probe_mounts(store, also, &answer);
+	if (answer.tried || network)
+		check_mounts(network, &answer, check_list);
+}
+
 static int examine_store(const struct check_options *options, struct store_probe *probe,
 			 struct check_list *check_list, struct err *err)
 {
@@ -134,6 +158,8 @@ static int examine_store(const struct check_options *options, struct store_probe
 	if (storage_probe(command->store, options->measure, probe, NULL, err) < 0)
 		return -1;
 	check_store(probe, command->store, options->size, check_list);
+	if (probe->steps[PROBE_IF_ABSENT].worked)
+		examine_mounts(options, check_list);
 	if (network_fs_is_own_disk(command->store))
 		check_add(check_list, "place", CHECK_WARN,
 			  "name one that outlives the machine with --store or REPRIEVE_STORE",

@@ -237,6 +237,23 @@ void check_store(const struct store_probe *probe, const char *url, uint64_t size
 	check_transfer_time(probe, size, list);
 }
 
+void check_mounts(const char *network, const struct probe_result *answer, struct check_list *list)
+{
+	if (!answer->tried)
+		check_add(list, "mounts", CHECK_WARN,
+			  "mount it a second time, and name the store there with --also",
+			  "of one name to two was tried within one mount (%s), which proves "
+			  "nothing of two machines",
+			  network);
+	else if (!answer->worked)
+		check_add(list, "mounts", CHECK_FAIL,
+			  answer->err.kind == ERR_UNFIT ? FIX_IF_ABSENT : "", "%s",
+			  answer->err.text);
+	else
+		check_add(list, "mounts", CHECK_OK, "",
+			  "of two mounts one gets a name, and the other sees it at once");
+}
+
 void check_no_store(struct check_list *list)
 {
 	*list = (struct check_list){0};

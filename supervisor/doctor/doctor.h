@@ -41,6 +41,10 @@ struct check_list {
 void check_store(const struct store_probe *probe, const char *url, uint64_t size,
 		 struct check_list *list);
 
+/* Adds the row of a mounted directory. `network`: its file system (base/network_fs.h). `answer`: of
+ * a second mount; not tried: none was named. */
+void check_mounts(const char *network, const struct probe_result *answer, struct check_list *list);
+
 /* The row for no store at all: none was named, and there is no place for the default one. */
 void check_no_store(struct check_list *list);
 

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/network_fs.h"
 #include "base/text.h"
 #include "directory_poller.h"
 #include "directory_scan.h"

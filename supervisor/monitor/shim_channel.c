@@ -268,6 +268,18 @@ static int map_channel(struct shim_channel *channel, const char *path, struct er
 	return 0;
 }
 
+static void find_anchor(struct shim_header *header)
+{
+	auto_free char *path = text_copy(header->directory);
+	struct stat status = {0};
+
+	while (*path && stat(path, &status) < 0)
+		*strrchr(path, '/') = '\0';
+	header->anchor_device = status.st_dev;
+	header->anchor_inode = status.st_ino;
+	header->anchor_length = strlen(path);
+}
+
 static int fill_header(struct shim_channel *channel, const char *alias, struct err *err)
 {
 	struct shim_header *header = &channel->intact;
@@ -284,6 +296,7 @@ static int fill_header(struct shim_channel *channel, const char *alias, struct e
 	workspace_read_boot(header->boot);
 	header->directory_length = (uint32_t)strlen(channel->directory);
 	text_set(header->directory, sizeof(header->directory), channel->directory);
+	find_anchor(header);
 	/* Too long or the same: then the shim knows one name, which is the one that the kernel
 	 * uses. */
 	if (alias && strlen(alias) < sizeof(header->alias) &&

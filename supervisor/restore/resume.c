@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/network_fs.h"
 #include "base/progress.h"
 #include "control/control.h"
 #include "scheduler/scheduler.h"

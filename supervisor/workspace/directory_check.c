@@ -6,7 +6,6 @@
 
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 
 /* --- deciding --- */
 
@@ -265,49 +264,4 @@ char *python_module_file(const char *module)
 char *python_module_package(const char *module)
 {
 	return module_path(module, "/__main__.py");
-}
-
-/* --- network file systems --- */
-
-const char *network_fs_name(uint32_t type)
-{
-	/* From linux/magic.h and the file systems' own sources. */
-	static const struct {
-		const char *name;
-		uint32_t type;
-	} known[] = {
-		{"NFS", 0x6969},        {"Lustre", 0x0bd00bd0},
-		{"FUSE", 0x65735546}, /* and virtiofs */
-		{"9p", 0x01021997},     {"CIFS", 0xff534d42},
-		{"SMB2", 0xfe534d42},   {"SMB", 0x517b},
-		{"Ceph", 0x00c36400},   {"GPFS", 0x47504653},
-		{"BeeGFS", 0x19830326}, {"AFS", 0x5346414f},
-		{"OCFS2", 0x7461636f},  {"GFS2", 0x01161970},
-	};
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (known[i].type == type)
-			return known[i].name;
-	return NULL;
-}
-
-const char *network_fs_of(const char *directory)
-{
-	struct statfs status;
-
-	return statfs(directory, &status) < 0 ? NULL : network_fs_name((uint32_t)status.f_type);
-}
-
-bool network_fs_is_own_disk(const char *url)
-{
-	auto_free char *path = NULL;
-
-	if (!text_starts(url, "file:///"))
-		return false;
-	path = text_copy(url + strlen("file://"));
-	/* A directory that does not exist yet will be on the file system of its nearest existing
-	 * parent. */
-	while (!file_exists(path) && strrchr(path, '/') > path)
-		*strrchr(path, '/') = '\0';
-	return !network_fs_of(path);
 }

@@ -5,6 +5,7 @@ import re
 import shutil
 import signal
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
@@ -494,3 +495,18 @@ def test_a_store_that_refuses_if_absent_is_told_how_it_can_be_used(cloud, faults
     run = cloud.run(PYTHON, SAVER, "--steps", 1, options=OFTEN)
     assert run.wait() == EXIT_CONFIGURATION, run
     assert "REPRIEVE_S3_CONDITIONAL=off" in one_line(run.err), run
+
+
+def test_a_claim_that_another_puts_over_ours_is_seen(cloud, faults):
+    """Two have looked before either has put: who puts last has the number, and the other is told so by a second look."""
+    cloud.environment["REPRIEVE_S3_CONDITIONAL"] = "off"
+    claim = "team/jobs/job/attempts/000001.json"
+    objects = faults.memory.buckets["snaps"]
+    assert cloud.run("true").wait() == 0
+    others = objects[claim]
+    objects.clear()
+    run = cloud.run("true")
+    wait_for("a claim", lambda: claim in objects, process=run.process)
+    time.sleep(0.1)
+    objects[claim] = others
+    assert run.wait() == 0 and "attempt 2: starting" in run.err, run

