@@ -89,7 +89,7 @@ class Cluster:
         configuration = self.place / "configuration"
         configuration.write_text(changed((DEFAULTS / "default-configuration").read_text(), execd_spool_dir=self.place / "execd",
                                          min_uid=0, min_gid=0, mailer="/bin/true", load_report_time="00:00:01",
-                                         shell_start_mode="unix_behavior"))
+                                         shell_start_mode="unix_behavior", login_shells="none"))
         self.call("spoolinit", "berkeleydb", "libspoolb", self.place / "database", "init")
         resources = DEFAULTS / "util" / "resources"
         for what, where in (("configuration", configuration), ("complexes", resources / "centry"), ("usersets", resources / "usersets"),

@@ -34,8 +34,8 @@ class Work:
         return (f"exec {shlex.join(map(str, words))} --checkpoint-dir {self.path}/checkpoints{each} -- {PYTHON} {SAVER} --pause 0.05 {saver} "
                 '--steps "$([ "$RESTARTED" = 0 ] && echo 1000000 || echo 1)"')
 
-    def submit(self, script, *options):
-        self.jobs.append(self.sge.submit(script + "\n", "-notify", "-o", self.path / "log", "-wd", self.path, *options))
+    def submit(self, script, *options, notify=("-notify",)):
+        self.jobs.append(self.sge.submit(script + "\n", *notify, "-o", self.path / "log", "-wd", self.path, *options))
         return self.jobs[-1]
 
     def log(self, name="log"):
@@ -58,8 +58,8 @@ class Work:
         assert len(re.findall(r"finished \d", text)) == 1, text
 
     def snapshots(self, job):
-        found = self.sge.call(REPRIEVE, "list", "--job", job, "--store", f"file://{self.path}/store", "--json")
-        return json.loads(found)
+        found = self.sge.call(REPRIEVE, "list", "--job", job, "--store", f"file://{self.path}/store", "--json", check=False)
+        return found and json.loads(found)
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ def test_every_process_is_shielded(sge, work):
     """One in another session, whose parent has ended, among them. And a shell may still set a trap."""
     inner = (f"setsid {PYTHON} -c 'import time; print(\"apart\", flush=True); time.sleep(5); print(\"alive\", flush=True)' & disown; "
              "trap 'echo trapped' USR2; echo resumes 0; while :; do sleep 0.2; done")
-    words = [REPRIEVE, "run", "--notice", "none", "--grace", "15", "--store", f"file://{work.path}/store", "--expect", "none",
+    words = [REPRIEVE, "run", "--notice", "none", "--grace", "15", "--store", f"file://{work.path}/store",
              "--exit-policy", "sge", "--checkpoint-dir", f"{work.path}/checkpoints", "--", "bash", "-c", inner]
     job = work.submit("exec " + shlex.join(map(str, words)))
     work.wait_log("^apart$")
@@ -169,7 +169,7 @@ def test_a_checkpointing_environment_kills_without_a_notice(sge, work):
     """What was durable by then is what the next start has."""
     job = work.submit(work.run(saver=""), "-ckpt", "move")
     work.started()
-    work.wait_log(r"durable")
+    sge.wait("a snapshot", lambda: work.snapshots(f"sge-{job}"))
     sge.call("qmod", "-sq", "work")
     sge.wait("the job to be queued again", lambda: is_queued(sge, job))
     assert "-notify" not in work.log()
@@ -189,6 +189,18 @@ def test_reschedule_starts_it_again(sge, work):
 
 # --- the examples, and what doctor says ---
 
+@pytest.mark.parametrize("notify", [True, False])
+def test_doctor_says_what_is_missing(sge, work, notify):
+    job = work.submit(f"export PATH=$PATH:/usr/lib/gridengine\nexec {REPRIEVE} doctor --notice none --json --store file://{work.path}/store",
+                      *(() if notify else ("-ckpt", "move")), notify=("-notify",) if notify else ())
+    sge.wait("the end of doctor", lambda: not sge.states(job))
+    assert work.log(), work.log()
+    rows = {row["check"]: row["level"] for row in json.loads(work.log())["batch"]}
+    assert rows.pop("notice") == ("ok" if notify else "fail")
+    assert rows.pop("moved", None) == (None if notify else "warn")
+    assert rows == {"grace": "warn", "exit code": "warn"}
+
+
 @pytest.mark.parametrize("name", ["single", "array"])
 def test_the_examples(sge, work, name):
     options = ("-t", "1-1") if name == "array" else ()
@@ -196,7 +208,7 @@ def test_the_examples(sge, work, name):
     work.jobs.append(sge.call("qsub", "-terse", "-o", work.path / "log", "-wd", work.path, "-v", variables, *options,
                               ROOT / "examples" / "sge" / f"{name}.sh", PYTHON, SAVER, "--pause", "0.05", "--steps", "300").strip().split(".")[0])
     work.started()
-    work.wait_log("durable")
+    work.wait_log(r"^saved")
     sge.call("qmod", "-sq", "work")
     work.wait_log(r"\(-notify\)")
     sge.wait("the job to be queued again", lambda: is_queued(sge, work.jobs[-1]))
