@@ -171,13 +171,14 @@ int cmd_doctor(int argc, char **argv)
 		return store_command_fail(&options.store_command, &err);
 	options.machine.transfer_ms = check_store_transfer_ms(&probe, options.size);
 	inspect_host(&options.machine, &sections[0].list);
-	if (inspect_slurm(&sections[2].list)) {
-		count = 3;
-	} else if ((batch = inspect_batch(options.machine.grace_ms, &sections[2].list))) {
+	/* Whose job this is says more than whose programs are installed. */
+	batch = inspect_batch(options.machine.grace_ms, &sections[2].list);
+	if (batch) {
 		sections[2].title = batch;
 		sections[2].name = "batch";
-		count = 3;
 	}
+	if (batch || inspect_slurm(&sections[2].list))
+		count = 3;
 	store = options.store_command.store;
 	if (options.store_command.json) {
 		json_t *all = json_pack("{s:s?, s:s, s:o, s:o}", "store", store, "level",
