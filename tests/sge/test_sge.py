@@ -134,7 +134,7 @@ def test_a_static_program_has_no_shield(sge, work):
 
 
 def test_every_process_is_shielded(sge, work):
-    """One in another session, whose parent has ended, among them."""
+    """One in another session among them. (Of root's jobs, 8.1.9 signals the process group alone; the unit tests look at the shim.)"""
     inner = (f"setsid {PYTHON} -c 'import time; print(\"apart\", flush=True); time.sleep(5); print(\"alive\", flush=True)' & disown; "
              "echo resumes 0; while :; do sleep 0.2; done")
     words = [REPRIEVE, "run", "--notice", "none", "--grace", "15", "--store", f"file://{work.path}/store",
