@@ -146,7 +146,9 @@ struct shim_header {
 	uint32_t directory_length;
 	/* as numbered in its own PID namespace, which the next members identify */
 	uint32_t supervisor_pid;
-	uint32_t reserved; /* 0 */
+	/* bit n - 1: by signal n, sent to every process, the end of the job is announced to the
+	 * supervisor: who has no handler for it ignores it */
+	uint32_t notice_signals;
 	uint64_t namespace_device, namespace_inode;
 	/* its start time, in clock ticks since boot; with the pid it identifies the process */
 	uint64_t supervisor_start;

@@ -334,6 +334,43 @@ sigterm_handler_fn *sigterm_handler_end_change(int signal, sigterm_handler_fn *r
 	return returned == on_mark_signal ? SIG_DFL : returned;
 }
 
+/* --- signals that are notices --- */
+
+bool sigterm_handler_is_notice(int signal)
+{
+	return signal > 0 && signal < 32 &&
+	       (channel_header()->notice_signals >> (signal - 1) & 1) != 0;
+}
+
+/* Whatever was inherited: exec hands on that a signal is ignored, not by whom. */
+static void ignore_notices(void)
+{
+	struct sigaction now, ignored;
+
+	memset(&ignored, 0, sizeof(ignored));
+	ignored.sa_handler = SIG_IGN;
+	for (int signal = 1; signal < 32; signal++)
+		if (sigterm_handler_is_notice(signal) && libc_sigaction(signal, NULL, &now) == 0 &&
+		    now.sa_handler == SIG_DFL)
+			libc_sigaction(signal, &ignored, NULL);
+}
+
+int sigterm_handler_set_notice(int signal, const struct sigaction *action, struct sigaction *old)
+{
+	struct sigaction wanted;
+
+	if (action) {
+		wanted = *action; /* `action` may be the same memory as `old` */
+		if (wanted.sa_handler == SIG_DFL)
+			wanted.sa_handler = SIG_IGN;
+	}
+	if (libc_sigaction(signal, action ? &wanted : NULL, old) < 0)
+		return -1;
+	if (old && old->sa_handler == SIG_IGN)
+		old->sa_handler = SIG_DFL;
+	return 0;
+}
+
 /* --- installing --- */
 
 void sigterm_handler_install(void)
@@ -344,6 +381,7 @@ void sigterm_handler_install(void)
 	adopt_current_action();
 	atomic_store(&sigterm_handler_installed, true);
 	unlock_action();
+	ignore_notices();
 }
 
 void sigterm_handler_forked(void)

@@ -33,4 +33,11 @@ typedef void sigterm_handler_fn(int signal);
 void sigterm_handler_begin_change(void);
 sigterm_handler_fn *sigterm_handler_end_change(int signal, sigterm_handler_fn *returned);
 
+/* A signal that is a notice to the supervisor, and goes to every process (SIGUSR2 of Grid
+ * Engine's): the kernel ignores it in a process that has no handler for it, and the application
+ * sees SIG_DFL. */
+bool sigterm_handler_is_notice(int signal);
+/* sigaction() for such a signal, as the application sees it. */
+int sigterm_handler_set_notice(int signal, const struct sigaction *action, struct sigaction *old);
+
 #endif

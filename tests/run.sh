@@ -52,6 +52,8 @@ unit-tsan    | build-tsan  | computes | 20
 fuzz         | install     | computes | 10
 e2e-asan     | build-asan  | jobs     | 25
 slurm        | build-gcc   | waits    | 10
+sge          | build-gcc   | waits    | 10
+oar          | build-gcc   | waits    | 10
 writers      | build-gcc   | jobs     | 15
 containers   | build-gcc   | jobs     | 20
 store-faults | build-gcc   | waits    | 15
@@ -322,6 +324,17 @@ lane_slurm() {
 	run_pytest tests/slurm
 }
 
+# Grid Engine's, and OAR's, which Ubuntu 24.04 and Debian 13 may not have.
+lane_sge() { with_daemons_of sge; }
+lane_oar() { with_daemons_of oar; }
+with_daemons_of() {
+	if ! bash examples/install_packages.sh "$1"; then
+		echo "the daemons of $1 cannot be installed here"
+		exit 77
+	fi
+	run_pytest "tests/$1"
+}
+
 # The script brings what the servers and the clouds' own clients are made of.
 lane_stores() {
 	with_a_second_look tests/stores/run.sh --short --ignore tests/stores/test_s3_faults.py
@@ -410,7 +423,7 @@ PYTHON
 count_lane() {
 	case $1 in
 	unit*) count_unit "$1" ;;
-	e2e* | idioms | writers | notices | containers | slurm | faults | codes | store*) count_pytest "$1" ;;
+	e2e* | idioms | writers | notices | containers | slurm | sge | oar | faults | codes | store*) count_pytest "$1" ;;
 	frameworks | fuzz)
 		sed -n 's/^skipped  //p' "$logs/$1.log" >"$logs/$1.skips"
 		sed -nE 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p' "$logs/$1.log" | tail -n 1 | grep . || echo 0 1 0
@@ -501,7 +514,7 @@ start() {
 	export lane
 	rm -f "$logs/$lane.again"
 	if [ "${place[$lane]}" = computes ]; then politely=(nice -n 5); else politely=(); fi
-	export -f have sources configure configure_and_build unit_programs racing_programs without_randomisation look_again \
+	export -f have sources with_daemons_of configure configure_and_build unit_programs racing_programs without_randomisation look_again \
 		run_ctest ctest_in ctest_alone with_a_second_look pytest_alone pytest_here run_pytest run_pytest_at_once tree_files \
 		under_valgrind valgrind_alone "lane_$lane"
 	# shellcheck disable=SC2016 # expanded by the bash started here

@@ -180,7 +180,7 @@ int cmd_doctor(int argc, char **argv)
 		{.title = "The store", .name = "checks"},
 		{.title = "Slurm", .name = "slurm"},
 	};
-	const char *store = NULL;
+	const char *store = NULL, *batch;
 	size_t count = 2;
 	const char *grace = getenv("REPRIEVE_GRACE");
 	struct store_probe probe;
@@ -197,7 +197,13 @@ int cmd_doctor(int argc, char **argv)
 		return store_command_fail(&options.store_command, &err);
 	options.machine.transfer_ms = check_store_transfer_ms(&probe, options.size);
 	inspect_host(&options.machine, &sections[0].list);
-	if (inspect_slurm(&sections[2].list))
+	/* Whose job this is says more than whose programs are installed. */
+	batch = inspect_batch(options.machine.grace_ms, &sections[2].list);
+	if (batch) {
+		sections[2].title = batch;
+		sections[2].name = "batch";
+	}
+	if (batch || inspect_slurm(&sections[2].list))
 		count = 3;
 	store = options.store_command.store;
 	if (options.store_command.json) {

@@ -378,6 +378,12 @@ void tracker_set_sigterm_hold(struct tracker *tracker, enum shim_hold state)
 		shim_channel_set_sigterm_hold(tracker->shim_channel, state);
 }
 
+void tracker_set_notice_signals(struct tracker *tracker, uint32_t signals)
+{
+	if (tracker->shim_channel)
+		shim_channel_set_notice_signals(tracker->shim_channel, signals);
+}
+
 const char *tracker_missing_evidence(const struct tracker *tracker)
 {
 	return tracker->missing_evidence;

@@ -114,6 +114,9 @@ const char *tracker_channel(const struct tracker *tracker);
 struct progress_page *tracker_page(const struct tracker *tracker);
 /* Sets what the job's processes do with a SIGTERM (shim.h). Does nothing without a session. */
 void tracker_set_sigterm_hold(struct tracker *tracker, enum shim_hold state);
+/* Sets which signals they ignore while they have no handler (shim.h). Call it before the job is
+ * started. Does nothing without a session. */
+void tracker_set_notice_signals(struct tracker *tracker, uint32_t signals);
 /* A sentence: what is not observed, and why; "": nothing is missing. Borrowed. */
 const char *tracker_missing_evidence(const struct tracker *tracker);
 

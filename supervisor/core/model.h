@@ -51,7 +51,9 @@ struct job_rules {
 	bool place_chosen;     /* an option says where */
 	bool has_store;
 	bool of_gang;  /* one of several machines that save together */
-	bool requeues; /* under Slurm, which sends SIGUSR1 before the time limit */
+	bool requeues; /* under Slurm, which is asked to start the job again */
+	/* bit n - 1: by signal n the scheduler announces the end of the job */
+	uint64_t notice_signals;
 	bool every_auto, retains, strict;
 	int64_t quiet_ms, snapshot_interval_ms, flush_ms, grace_ms;
 	int64_t every_ms, mtbf_ms; /* 0: not given */

@@ -114,8 +114,7 @@ static bool manages_checkpoints(const struct step *step)
 	return step->model->facts.managed || asks_by_flag(step->rules, step->view);
 }
 
-/* SIGTERM, or under Slurm SIGUSR1, which `sbatch --signal=B:USR1@SECONDS` sends before the time
- * limit. */
+/* SIGTERM, or what the scheduler sends instead, as SIGUSR1 for `sbatch --signal=B:USR1@SECONDS`. */
 static void on_stop_signal(const struct step *step, bool by_term)
 {
 	struct job_model *model = step->model;
@@ -174,7 +173,7 @@ static void on_signal(const struct step *step, const struct job_event *event)
 	 * calling script), because its sender takes the machine away all the same. */
 	if (event->signal == SIGTERM)
 		on_stop_signal(step, true);
-	else if (event->signal == SIGUSR1 && rules->requeues && manages_checkpoints(step))
+	else if (rules->notice_signals >> (event->signal - 1) & 1 && manages_checkpoints(step))
 		on_stop_signal(step, false);
 	else if (event->signal == SIGUSR1 && job_can_request(rules, step->view))
 		request_checkpoint(step, SAVED_ON_REQUEST);

@@ -5,6 +5,7 @@
  *	check_store.c	judges a store's probe; the list of rows
  *	check_host.c	notice sources, shim, init, limits, grace
  *	check_slurm.c	Slurm's configuration
+ *	check_batch.c	other batch schedulers
  */
 #ifndef DOCTOR_H
 #define DOCTOR_H
@@ -114,5 +115,22 @@ bool check_slurm_partition(const char *job, char *name, size_t capacity);
 /* False: there is no Slurm here (no scontrol, and not in a job). If scontrol fails, the list says
  * so. */
 bool inspect_slurm(struct check_list *list);
+
+/* --- check_batch.c --- */
+
+struct batch_facts {
+	const struct batch_scheduler *scheduler;
+	const char *job;    /* of Grid Engine: qstat -j; NULL: it does not say */
+	const char *queue;  /* of Grid Engine: qconf -sq; NULL: it does not say */
+	const char *policy; /* of exit codes, from the environment; "": none */
+	int64_t grace_ms;   /* --grace */
+};
+
+/* PURE. Seen with Grid Engine 8.1.9. Replaces the list by at most 4 rows. */
+void check_batch(const struct batch_facts *facts, struct check_list *list);
+
+/* NULL: this is no job of theirs, or nothing is known of it. Else the scheduler's name, for people;
+ * static. */
+const char *inspect_batch(int64_t grace_ms, struct check_list *list);
 
 #endif

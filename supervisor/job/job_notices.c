@@ -360,22 +360,32 @@ static void query_slurm(struct job *job)
 			     job->snapshots ? job->resume.storage : NULL);
 }
 
+static void name_notice(struct notice *notice, const char *source, const char *identity)
+{
+	text_set(notice->source, sizeof(notice->source), source);
+	text_set(notice->identity, sizeof(notice->identity), identity);
+}
+
 void job_add_signal_notice(struct job *job, const struct signalfd_siginfo *info)
 {
 	bool by_script = (pid_t)info->ssi_pid == job->slurm_script && job_slurm_script_ended(job);
-	bool by_term = info->ssi_signo == SIGTERM && !by_script;
+	const struct batch_scheduler *batch = batch_scheduler_find(getenv);
 	struct notice notice = {.kind = NOTICE_STOP, .seen_ms = clock_monotonic_ms()};
+	char signal[SIGNAL_NAME_SIZE];
 
-	text_set(notice.source, sizeof(notice.source), by_term ? "sigterm" : "slurm");
-	text_set(notice.identity, sizeof(notice.identity),
-		 by_script ? "script"
-		 : by_term ? "sigterm"
-			   : "sigusr1");
-	text_set(notice.reason, sizeof(notice.reason),
-		 by_script ? "the script that started reprieve has ended: use exec, or srun and "
-			     "--signal without B:"
-		 : by_term ? "SIGTERM"
-			   : "SIGUSR1 (--signal)");
+	signal_name_format((int)info->ssi_signo, signal);
+	text_set(notice.reason, sizeof(notice.reason), signal);
+	if (by_script) {
+		name_notice(&notice, "slurm", "script");
+		text_set(notice.reason, sizeof(notice.reason),
+			 "the script that started reprieve has ended: use exec, or srun and "
+			 "--signal without B:");
+	} else if (info->ssi_signo == SIGTERM || !batch) {
+		name_notice(&notice, "sigterm", "sigterm");
+	} else {
+		name_notice(&notice, batch->name, signal);
+		snprintf(notice.reason, sizeof(notice.reason), "%s (%s)", signal, batch->option);
+	}
 	notice.deadline_ms = notice.seen_ms + job->options->grace_ms;
 	job_add_notice(job, &notice);
 	job->signal_notice = notice;

@@ -489,6 +489,15 @@ static void build_environment(struct job *job, const char *channel)
 	child_environment_build(&job->environment, &facts);
 }
 
+/* What the scheduler sends to every process would end those that do not know it. */
+static void shield_from_notices(struct job *job)
+{
+	const struct batch_scheduler *batch = batch_scheduler_find(getenv);
+
+	if (batch && batch->to_all && job->tracker)
+		tracker_set_notice_signals(job->tracker, (uint32_t)batch->signals);
+}
+
 void job_launch_child(struct job *job)
 {
 	struct child_options options = {
@@ -512,8 +521,10 @@ void job_launch_child(struct job *job)
 		log_note("without the shim (%s): completeness is judged from the directory alone",
 			 err.text);
 	}
-	if (job->options->sigterm_hold && has_shim)
+	if (job->options->sigterm_hold && has_shim) {
 		sigterm_hold_start(&job->sigterm_hold, &job->loop, job->tracker);
+		shield_from_notices(job);
+	}
 	options.set = (const char *const *)job->environment.pairs;
 	status_line_share();
 	warn_of_orphans(job);

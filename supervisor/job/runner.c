@@ -256,7 +256,8 @@ struct job_rules job_rules_from(const struct job *job)
 {
 	const struct job_config *options = job->options;
 	bool by_signal = options->ask == REQUEST_SIGNAL;
-	const char *slurm = getenv("SLURM_JOB_ID");
+	const struct batch_scheduler *batch = batch_scheduler_find(getenv);
+	bool requeues = options->requeue && batch && batch->asked_to_requeue;
 
 	return (struct job_rules){
 		.ask = options->ask,
@@ -271,7 +272,9 @@ struct job_rules job_rules_from(const struct job *job)
 		.place_chosen = options->directory_chosen,
 		.has_store = job->store != NULL,
 		.of_gang = job->gang.members > 1,
-		.requeues = options->requeue && slurm && *slurm,
+		.requeues = requeues,
+		.notice_signals =
+			batch && (requeues || !batch->asked_to_requeue) ? batch->signals : 0,
 		.every_auto = options->every_auto,
 		.retains = options->retention.keep_last != 0,
 		.quiet_ms = options->quiet_ms,

@@ -396,3 +396,8 @@ void shim_channel_set_sigterm_hold(struct shim_channel *channel, enum shim_hold 
 	channel->intact.sigterm_hold = (uint32_t)state;
 	__atomic_store_n(&channel->header->sigterm_hold, (uint32_t)state, __ATOMIC_RELEASE);
 }
+
+void shim_channel_set_notice_signals(struct shim_channel *channel, uint32_t signals)
+{
+	channel->header->notice_signals = channel->intact.notice_signals = signals;
+}

@@ -86,4 +86,8 @@ struct progress_page *shim_channel_page(const struct shim_channel *channel);
  * process that starts while it is OFF never holds SIGTERM. */
 void shim_channel_set_sigterm_hold(struct shim_channel *channel, enum shim_hold state);
 
+/* Has processes that start from now on ignore these signals (bit n - 1: signal n) where they have
+ * no handler. None until the first call. */
+void shim_channel_set_notice_signals(struct shim_channel *channel, uint32_t signals);
+
 #endif

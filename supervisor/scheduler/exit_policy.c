@@ -16,6 +16,11 @@ SETUP(k8s, "k8s");
 SETUP(kubeflow, "kubeflow");
 SETUP(jobset, "jobset");
 SETUP(slurm, "slurm");
+SETUP(sge, "sge");
+SETUP(oar, "oar");
+SETUP(pbs, "pbs");
+SETUP(lsf, "lsf");
+SETUP(htcondor, "htcondor");
 SETUP(skypilot, "skypilot");
 SETUP(aws_batch, "aws-batch");
 SETUP(ecs, "ecs");
@@ -47,6 +52,27 @@ const struct exit_policy exit_policy_table[] = {
 	{"slurm", "Slurm", 0, 0, setup_slurm,
 		"Every code but 0 is FAILED. Reprieve asks scontrol to requeue what was preempted (--requeue); where there is no scontrol, slurm.conf "
 		"has to list the code."},
+	/* submit(1) of Grid Engine 8.1.9, "FORBID_RESCHEDULE" in sge_conf(5); tests/sge */
+	{"sge", "Grid Engine", 99, 99, setup_sge,
+		"99 queues the job again, whatever -r says, and without any limit on the number; 100 stops it in an error state; any other code ends it. So "
+		"99 stands for 75 and 74, and 100 is never ours."},
+	/* oarsub(1) of OAR 2.5.9, "idempotent"; tests/oar */
+	{"oar", "OAR", 99, 99, setup_oar,
+		"99 of a job of the type idempotent that has run for more than 60 s submits it again, with another OAR_JOB_ID; any other code ends it, and so "
+		"does 99 within the first 60 s. So 99 stands for 75 and 74."},
+	/* PBS Professional 2022.1, Hooks Guide, "execjob_epilogue", and Reference Guide,
+	 * "kill_delay" */
+	{"pbs", "PBS, OpenPBS", 0, 0, setup_pbs,
+		"No code queues a job again, but what PBS itself preempts is, if it may be run again (-r y): SIGTERM goes to all, then SIGKILL after kill_delay "
+		"(10 s). A hook can ask for the rest. By the manual; not tried."},
+	/* lsb.queues(5) of LSF 10.1, "REQUEUE_EXIT_VALUES"; bsub(1), -Q, -wa, -wt */
+	{"lsf", "LSF", 0, 0, setup_lsf,
+		"The codes in the queue's REQUEUE_EXIT_VALUES, or after -Q, queue the job again under its number; any other code ends it. By the manual; not "
+		"tried."},
+	/* htcondor.readthedocs.io, "Self-Checkpointing Applications", "Working with exit codes" */
+	{"htcondor", "HTCondor", 85, 85, setup_htcondor,
+		"After checkpoint_exit_code (85) the job's files are kept and it is started again; a job that is evicted gets SIGTERM, and is queued again "
+		"whatever its code. By the manual; not tried."},
 	/* docs.skypilot.co, managed jobs: job_recovery.recover_on_exit_codes */
 	{"skypilot", "SkyPilot managed jobs", 0, 0, setup_skypilot,
 		"A machine that is gone is recovered by itself; a command that ended is a failure, unless its code is listed. 137 does not count."},

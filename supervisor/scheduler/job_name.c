@@ -20,7 +20,7 @@ struct scheduler {
 	const char *prefix;
 	const char *needed[2];
 	const char *more[3];
-	const char *not_value; /* this value of the first means that it is not set */
+	const char *not_value; /* this value of a needed one means that it is not set */
 };
 
 // clang-format off
@@ -31,6 +31,12 @@ static const struct scheduler schedulers[] = {
 	{"SLURM_ARRAY_JOB_ID",
 		"slurm-", {"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID"}, {"SLURM_PROCID"}, NULL},
 	{"SLURM_JOB_ID", "slurm-", {"SLURM_JOB_ID"}, {"SLURM_PROCID"}, NULL},
+	/* Grid Engine: "undefined" in a job that is no array. */
+	{"JOB_ID", "sge-", {"JOB_ID", "SGE_TASK_ID"}, {NULL}, "undefined"},
+	/* OAR_JOB_ID is another one with each start. */
+	{"OAR_ARRAY_ID", "oar-", {"OAR_ARRAY_ID", "OAR_ARRAY_INDEX"}, {NULL}, NULL},
+	{"PBS_JOBID", "pbs-", {"PBS_JOBID"}, {NULL}, NULL},
+	{"LSB_JOBID", "lsf-", {"LSB_JOBID", "LSB_JOBINDEX"}, {NULL}, "0"},
 	{"JOBSET_NAME", "", {"JOBSET_NAME"},
 		{"REPLICATED_JOB_NAME", "JOB_INDEX", "JOB_COMPLETION_INDEX"}, NULL},
 	/* The index is Kubernetes' own (Indexed Jobs); the name comes from the
@@ -55,7 +61,6 @@ struct array {
 
 static const struct array arrays[] = {
 	{"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", ADVICE("SLURM_ARRAY_TASK_ID")},
-	/* Grid Engine: "undefined" in a job that is no array. */
 	{"JOB_ID", "SGE_TASK_ID", ADVICE("SGE_TASK_ID")},
 	{"OAR_ARRAY_ID", "OAR_ARRAY_INDEX", ADVICE("OAR_ARRAY_INDEX")},
 	{"AWS_BATCH_JOB_ID", "AWS_BATCH_JOB_ARRAY_INDEX", ADVICE("AWS_BATCH_JOB_ARRAY_INDEX")},
@@ -194,6 +199,8 @@ static char *scheduler_id(const struct scheduler *scheduler, const struct job_pl
 		return NULL;
 	if (scheduler->not_value && text_equal(first, scheduler->not_value))
 		return NULL;
+	if (second && scheduler->not_value && text_equal(second, scheduler->not_value))
+		second = NULL;
 	if (of_gang && is_index(scheduler->needed[1]))
 		second = NULL;
 	id = text_format("%s%s%s%s%s%s", scheduler->prefix, first, second ? "_" : "",

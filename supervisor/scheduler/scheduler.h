@@ -7,6 +7,7 @@
  * For other folders, through this header alone; read outcome.h first:
  *
  *	outcome.h		how the run ended, and the exit code that says so
+ *	batch_scheduler.h	which signals of its scheduler announce the end of this job
  *	exit_policy.h		maps the exit code for one scheduler (--exit-policy)
  *	job_name.h		which job this is, so that the next machine finds its snapshots
  *	termination_message.h	why the job ended, for Kubernetes and SageMaker
@@ -18,6 +19,7 @@
 #ifndef SCHEDULER_H
 #define SCHEDULER_H
 
+#include "batch_scheduler.h"
 #include "exit_policy.h"
 #include "job_name.h"
 #include "outcome.h"

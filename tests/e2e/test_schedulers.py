@@ -34,7 +34,7 @@ def a_name_of_its_own(place):
 
 # --- exit codes ---
 
-@pytest.mark.parametrize("policy, code", [("posix", EXIT_DURABLE), ("k8s", EXIT_DURABLE), ("kubeflow", 143), ("flyte", 247)])
+@pytest.mark.parametrize("policy, code", [("posix", EXIT_DURABLE), ("k8s", EXIT_DURABLE), ("kubeflow", 143), ("flyte", 247), ("sge", 99), ("oar", 99), ("htcondor", 85)])
 def test_a_scheduler_is_told_in_its_own_terms(place, policy, code):
     run = start(place, "--exit-policy", policy)
     assert end(run) == code, run
@@ -55,7 +55,7 @@ def test_an_unknown_scheduler_is_refused(place):
 
 def test_explain_exit(place):
     known = place.query("explain", "exit", "--json").json
-    assert {"k8s", "kubeflow", "jobset", "slurm", "skypilot", "aws-batch", "ecs", "gcp-batch", "flyte", "sagemaker", "systemd"} <= {
+    assert {"k8s", "kubeflow", "jobset", "slurm", "sge", "oar", "pbs", "lsf", "htcondor", "skypilot", "aws-batch", "ecs", "gcp-batch", "flyte", "sagemaker", "systemd"} <= {
         row["name"] for row in known}
     for row in known:
         text = place.query("explain", "exit", "--for", row["name"])

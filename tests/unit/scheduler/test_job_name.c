@@ -224,7 +224,13 @@ static void has_the_element_of_an_array_in_it(void **state)
 		{"sweep", LIST("SLURM_ARRAY_TASK_ID=3"), alone, "sweep", 0},
 		{"sweep", LIST("SLURM_ARRAY_JOB_ID=12", "SLURM_ARRAY_TASK_ID=x"), alone, "sweep", 0},
 		{"sweep", LIST("JOB_ID=8", "SGE_TASK_ID=5"), alone, "sweep_5", 0},
-		{NULL, LIST("JOB_ID=8", "SGE_TASK_ID=5"), alone, "train-94a4fb2bfe2f_5", 0},
+		{NULL, LIST("JOB_ID=8", "SGE_TASK_ID=5"), alone, "sge-8_5", 5},
+		{NULL, LIST("JOB_ID=8", "SGE_TASK_ID=undefined"), alone, "sge-8", 0},
+		{NULL, LIST("JOB_ID=8"), alone, "train-94a4fb2bfe2f", 0},
+		{NULL, LIST("OAR_JOB_ID=9", "OAR_ARRAY_ID=8", "OAR_ARRAY_INDEX=1"), alone, "oar-8_1", 5},
+		{NULL, LIST("LSB_JOBID=8", "LSB_JOBINDEX=0"), alone, "lsf-8", 0},
+		{NULL, LIST("LSB_JOBID=8", "LSB_JOBINDEX=2"), alone, "lsf-8_2", 0},
+		{NULL, LIST("PBS_JOBID=8.server"), alone, "pbs-8.server", 0},
 		{"sweep", LIST("JOB_ID=8", "SGE_TASK_ID=undefined"), alone, "sweep", 0},
 		{"sweep", LIST("OAR_JOB_ID=9", "OAR_ARRAY_ID=8", "OAR_ARRAY_INDEX=2"), alone, "sweep_2", 0},
 		{"sweep", LIST("AWS_BATCH_JOB_ID=4876:7", "AWS_BATCH_JOB_ARRAY_INDEX=7"), alone, "sweep_7", 0},
@@ -295,6 +301,9 @@ static void names_a_run_inside_another_one_by_itself(void **state)
 		{INSIDE("REPRIEVE_JOB=case-a", "REPRIEVE_OUTER_JOB=mine", "SLURM_JOB_ID=8"),
 		 "case-a"},
 		{INSIDE(MINE, "SLURM_JOB_ID=8"), "slurm-8"},
+		{INSIDE(MINE, "REPRIEVE_OUTER_SGE_JOB_SPOOL_DIR=/jobs/7.1",
+			"SGE_JOB_SPOOL_DIR=/jobs/8.1", "JOB_ID=8", "SGE_TASK_ID=undefined"),
+		 "sge-8"},
 	};
 #undef MINE
 #undef INSIDE

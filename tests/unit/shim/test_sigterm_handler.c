@@ -132,6 +132,42 @@ static void test_what_was_set_before_is_taken_over(void **state)
 	}
 }
 
+static bool ignores_notices(void)
+{
+	struct sigaction action = {.sa_handler = first}, old;
+	bool good = real_handler(SIGUSR1) == SIG_IGN && real_handler(SIGUSR2) == second;
+
+	/* The application sees what a process without us would. */
+	good = good && sigaction(SIGUSR1, &action, &old) == 0 && old.sa_handler == SIG_DFL;
+	good = good && real_handler(SIGUSR1) == first && signal(SIGUSR1, SIG_DFL) == first;
+	good = good && real_handler(SIGUSR1) == SIG_IGN && signal(SIGUSR1, second) == SIG_DFL;
+	action.sa_handler = SIG_DFL;
+	good = good && sigaction(SIGUSR1, &action, &old) == 0 && old.sa_handler == second;
+	return good && real_handler(SIGUSR1) == SIG_IGN && real_handler(SIGALRM) == SIG_DFL;
+}
+
+static void test_a_notice_is_ignored_by_who_has_no_handler(void **state)
+{
+	(void)state;
+	for (int asked = 0; asked < 2; asked++) {
+		pid_t child;
+
+		fill_header();
+		header->sigterm_hold = SHIM_HOLD_ACTIVE;
+		header->notice_signals = asked ? 1u << (SIGUSR1 - 1) | 1u << (SIGUSR2 - 1) : 0;
+		child = fork();
+		if (child == 0) {
+			bool good = join(channel_name) && signal(SIGUSR2, second) == SIG_DFL;
+
+			sigterm_handler_install();
+			_exit(good && (asked ? ignores_notices() : real_handler(SIGUSR1) == SIG_DFL)
+				      ? 0
+				      : 1);
+		}
+		assert_int_equal(code_of(child), 0);
+	}
+}
+
 static void test_other_signals_are_none_of_our_business(void **state)
 {
 	struct sigaction action = {.sa_handler = first}, old;
@@ -540,6 +576,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_it_is_installed_only_where_it_can_be_let_go),
 		cmocka_unit_test(test_what_was_set_before_is_taken_over),
+		cmocka_unit_test(test_a_notice_is_ignored_by_who_has_no_handler),
 		cmocka_unit_test(test_whose_sigterm_is_held_back),
 		cmocka_unit_test(test_a_held_one_says_when_the_supervisors_came),
 		INSTALLED(test_other_signals_are_none_of_our_business),
