@@ -51,7 +51,8 @@ def wait_for(what, fact, limit=LIMIT, process=None, about=None):
 
 
 def die_with_parent():
-    """In a child: no test leaves processes behind, even when pytest itself is killed."""
+    """In a child: no test leaves processes behind, even when pytest itself is killed; and Ctrl-C is not ignored, as in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     LIBC.prctl(1, signal.SIGKILL)
 
 
