@@ -5,7 +5,7 @@
 #   tests/run.sh --all [LANE...] with nothing drawn by lot: what is costly is otherwise tried in a share, another one with each commit
 #   tests/run.sh --list          the lanes
 # One line per lane, with its seconds and those of the processors; its log is build/test-logs/LANE.log. The very last line adds up all
-# test cases; exit 0 only if none failed.
+# test cases; exit 0 only if none failed, and 77 if a lane that was named could not be tried.
 # A few cases that fail in the crowd are looked at once more: each has to pass three times, alone, and is counted and named in the end.
 # That separates a machine that was too busy from a fault; it does not excuse the test. A sanitizer's report is a fault at once.
 # Sources stay as they are: everything that this makes lies in build/ or in a temporary directory.
@@ -74,7 +74,7 @@ tree         |             | jobs     | 1
 
 have() {
 	command -v "$1" >/dev/null && return
-	echo "$1 is not installed"
+	echo "$1 is not installed: tests/run.sh install"
 	exit 77
 }
 
@@ -202,11 +202,11 @@ run_ctest() {
 }
 ctest_in() {
 	case $1 in
-	build/asan | build/tsan) without_randomisation ctest --test-dir "$1" -V "${@:2}" ;;
-	*) ctest --test-dir "$1" -V "${@:2}" ;;
+	build/asan | build/tsan) without_randomisation ctest --test-dir "$1" --no-tests=error -V "${@:2}" ;;
+	*) ctest --test-dir "$1" --no-tests=error -V "${@:2}" ;;
 	esac
 }
-ctest_alone() { ctest_in "$1" --timeout 600 --no-tests=error -R "^($(printf '%s\n' "${@:3}" | paste -sd '|'))\$"; }
+ctest_alone() { ctest_in "$1" --timeout 600 -R "^($(printf '%s\n' "${@:3}" | paste -sd '|'))\$"; }
 
 # The models play all their histories in the plain build, where they or what they model has changed, and else with one commit of four: what
 # they decide is the same in each build. The others look at how, and those that are slow at it do not repeat so often what they have seen.
@@ -333,6 +333,7 @@ lane_format() {
 lane_tidy() {
 	local bound=(--extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang --extra-arg=max-nodes=40000)
 	have clang-tidy
+	[ -s build/compile_commands.json ] || return 1
 	if [ "${REPRIEVE_TEST_EFFORT-}" = full ]; then bound=(); fi
 	sources '*.c' | grep -E '^(supervisor|storage|cloud|shim)/' |
 		while read -r file; do
@@ -408,7 +409,12 @@ lane_e2e-asan() {
 }
 
 # A few seconds each; for longer: tests/fuzz/run.sh.
-lane_fuzz() { tests/fuzz/run.sh --list | drawn 4 | xargs tests/fuzz/run.sh --short; }
+lane_fuzz() {
+	local targets
+	targets=$(tests/fuzz/run.sh --list | drawn 4)
+	# shellcheck disable=SC2086 # words
+	tests/fuzz/run.sh --short $targets
+}
 
 lane_bench() { bash tests/bench/run.sh --smoke build/supervisor/reprieve; }
 
@@ -529,6 +535,7 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/reprieve-tests.XXXXXX") || exit 70
 trap 'rm -rf "$scratch"' EXIT
 tree_files >"$scratch/tree-before"
 export scratch build logs python
+readonly named=("$@")
 total_passed=0 total_failed=0 total_skipped=0 lanes_failed=() skips=() agains=() took=() running=0
 
 finish() {
@@ -669,4 +676,5 @@ printf '%s\n' "${took[@]}" | sort -k 2,2nr | awk '{ printf "%6d s  CPU %6d s  %s
 echo "${SECONDS} seconds; logs in build/test-logs/"
 [ ${#agains[@]} -eq 0 ] || echo "${#agains[@]} of the passed only alone"
 echo "$total_passed passed, $total_failed failed, $total_skipped skipped"
-[ "$total_failed" -eq 0 ]
+[ "$total_failed" -eq 0 ] || exit 1
+for lane in ${named[@]+"${named[@]}"}; do [ "${state[$lane]}" = passed ] || exit 77; done
