@@ -146,8 +146,12 @@ drawn_or_changed() { # OF PATTERN
 	} | sort -u
 }
 
+# Those that have a source: an older build leaves others.
 unit_programs() {
-	find "$1/tests/unit" -maxdepth 2 -name 'test_*' -type f -executable | sort
+	local source
+	sources 'test_*.c' | grep '^tests/unit/' | while read -r source; do
+		[ ! -x "$1/${source%.c}" ] || echo "$1/${source%.c}"
+	done
 }
 
 # The names of the unit programs in which two things can happen at once: that start a thread (libmicrohttpd starts one that calls us), or
