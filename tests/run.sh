@@ -2,9 +2,10 @@
 # Builds and tests everything, on a bare Debian 12, Debian 13 or Ubuntu 24.04, as root or with sudo.
 #   tests/run.sh                 all lanes, three at a time
 #   tests/run.sh LANE...         these, and the builds that they need
+#   tests/run.sh --all [LANE...] with nothing drawn by lot: what is costly is otherwise tried in a share, another one with each commit
 #   tests/run.sh --list          the lanes
 # One line per lane, with its seconds and those of the processors; its log is build/test-logs/LANE.log. The very last line adds up all
-# test cases; exit 0 only if none failed.
+# test cases; exit 0 only if none failed, and 77 if a lane that was named could not be tried.
 # A few cases that fail in the crowd are looked at once more: each has to pass three times, alone, and is counted and named in the end.
 # That separates a machine that was too busy from a fault; it does not excuse the test. A sanitizer's report is a fault at once.
 # Sources stay as they are: everything that this makes lies in build/ or in a temporary directory.
@@ -75,7 +76,7 @@ tree         |             | jobs     | 1
 
 have() {
 	command -v "$1" >/dev/null && return
-	echo "$1 is not installed"
+	echo "$1 is not installed: tests/run.sh install"
 	exit 77
 }
 
@@ -98,16 +99,61 @@ configure_and_build() { configure "$@" && ninja -C "$1"; }
 lane_build-gcc() { configure_and_build build -DCMAKE_C_COMPILER=gcc; }
 # Lightly optimised, a sanitized program is compiled in half the time, and sees no less.
 lane_build-asan() {
-	configure_and_build build/asan -DCMAKE_C_COMPILER=gcc -DREPRIEVE_SANITIZE=address,undefined -DCMAKE_C_FLAGS_RELWITHDEBINFO="-O1 -g1 -DNDEBUG"
+	configure build/asan -DCMAKE_C_COMPILER=gcc -DREPRIEVE_SANITIZE=address,undefined -DCMAKE_C_FLAGS_RELWITHDEBINFO="-O1 -g1 -DNDEBUG" &&
+		sanitized | xargs ninja -C build/asan reprieve reprieve-shim
+}
+# The unit programs of it that are built.
+sanitized() {
+	sources 'test_*.c' | sed -n 's|^tests/unit/.*/\(test_.*\)\.c$|\1|p' | drawn_or_changed 2 '^test_(MODULES)$'
 }
 # By gcc: clang's TSan waits for itself in the handler of a SIGBUS that comes in an atomic store (tests/unit/monitor/test_shim_channel.c).
 # Only what can race is built, and its twins in build-gcc tell what that is.
 lane_build-tsan() {
 	configure build/tsan -DCMAKE_C_COMPILER=gcc -DREPRIEVE_SANITIZE=thread -DCMAKE_C_FLAGS_RELWITHDEBINFO="-O1 -g1 -DNDEBUG" &&
-		racing_programs build | xargs ninja -C build/tsan
+		racing_drawn | xargs ninja -C build/tsan
 }
+
+# What costs much, and hardly finds what no other lane does, is tried in a share that the commit draws: over some commits everything is.
+# --all: all of it. REPRIEVE_TEST_DRAW=N: as if the commit were number N. As in tests/e2e/conftest.py.
+share() { # OF: which one, of so many
+	local commit=${REPRIEVE_TEST_DRAW-}
+	if [ "$commit" = all ]; then
+		echo 0/1
+		return
+	fi
+	[ -n "$commit" ] || commit=16#$(git rev-parse HEAD 2>/dev/null | cut -c 1-12 | grep . || echo 0)
+	echo "$((commit % $1))/$1"
+}
+drawn() { # OF: the lines of standard input that are in the share
+	"$python" -c 'import sys, zlib
+share, of = map(int, sys.argv[1].split("/"))
+sys.stdout.writelines(line for line in sys.stdin if zlib.crc32(line.strip().encode()) % of == share)' "$(share "$1")"
+}
+
+# What has changed since REPRIEVE_TEST_BASE (the commit before this one), or has not been committed yet.
+changed() {
+	{
+		git diff --name-only --diff-filter=d "${REPRIEVE_TEST_BASE-HEAD~1}" -- || true
+		git ls-files --others --exclude-standard || true
+	} 2>/dev/null
+}
+# Whatever is drawn, also what is about a changed module: the lines that match PATTERN, in which MODULES stands for their names.
+drawn_or_changed() { # OF PATTERN
+	local all modules
+	all=$(cat)
+	modules=$(changed | sed -nE 's|.*/(test_)?([^/]*)\.[ch]$|\2|p' | sort -u | paste -sd '|')
+	{
+		drawn "$1" <<<"$all"
+		grep -E "${2/MODULES/${modules:-^}}" <<<"$all" || true
+	} | sort -u
+}
+
+# Those that have a source: an older build leaves others.
 unit_programs() {
-	find "$1/tests/unit" -maxdepth 2 -name 'test_*' -type f -executable | sort
+	local source
+	sources 'test_*.c' | grep '^tests/unit/' | while read -r source; do
+		[ ! -x "$1/${source%.c}" ] || echo "$1/${source%.c}"
+	done
 }
 
 # The names of the unit programs in which two things can happen at once: that start a thread (libmicrohttpd starts one that calls us), or
@@ -121,6 +167,11 @@ racing_programs() {
 		found=1
 	done < <(unit_programs "$1")
 	[ -n "$found" ]
+}
+
+racing_drawn() {
+	local programs
+	programs=$(racing_programs build) && drawn_or_changed 3 '^test_(MODULES)$' <<<"$programs"
 }
 
 # gcc 12's sanitizers do not start where the kernel randomises addresses by more than 28 bits (Ubuntu 24.04's does).
@@ -157,21 +208,32 @@ run_ctest() {
 }
 ctest_in() {
 	case $1 in
-	build/asan | build/tsan) without_randomisation ctest --test-dir "$1" -V "${@:2}" ;;
-	*) ctest --test-dir "$1" -V "${@:2}" ;;
+	build/asan | build/tsan) without_randomisation ctest --test-dir "$1" --no-tests=error -V "${@:2}" ;;
+	*) ctest --test-dir "$1" --no-tests=error -V "${@:2}" ;;
 	esac
 }
-ctest_alone() { ctest_in "$1" --timeout 600 --no-tests=error -R "^($(printf '%s\n' "${@:3}" | paste -sd '|'))\$"; }
+ctest_alone() { ctest_in "$1" --timeout 600 -R "^($(printf '%s\n' "${@:3}" | paste -sd '|'))\$"; }
 
-# The models play all their histories in the plain build: what they decide is the same in each. The others look at how, and those that are
-# slow at it do not repeat so often what they have seen.
-lane_unit() { run_ctest build --timeout 600; }
+# The models play all their histories in the plain build, where they or what they model has changed, and else with one commit of four: what
+# they decide is the same in each build. The others look at how, and those that are slow at it do not repeat so often what they have seen.
+lane_unit() {
+	local -r models='^(storage|supervisor|tests/unit)/(core|gang|gangs|snapshots|records)/'
+	if [ "$(share 4)" != 0/4 ] && [ "$(share 4)" != 0/1 ] && ! changed | grep -qE "$models"; then
+		export REPRIEVE_HISTORIES=${REPRIEVE_HISTORIES-5000}
+		echo "small effort: $REPRIEVE_HISTORIES histories"
+	fi
+	run_ctest build --timeout 600
+}
 # The simulator of saves: two seeds, against its table.
 lane_model() { tests/model/run.py; }
-lane_unit-asan() { REPRIEVE_HISTORIES=1000 REPRIEVE_TEST_EFFORT=small run_ctest build/asan --timeout 600; }
+lane_unit-asan() {
+	local names
+	names=$(sanitized | sed 's/^test_//' | paste -sd '|')
+	REPRIEVE_HISTORIES=1000 REPRIEVE_TEST_EFFORT=small run_ctest build/asan --timeout 600 -R "^($names)\$"
+}
 lane_unit-tsan() {
 	local names
-	names=$(racing_programs build | sed 's/^test_//' | paste -sd '|')
+	names=$(racing_drawn | sed 's/^test_//' | paste -sd '|')
 	REPRIEVE_HISTORIES=1000 REPRIEVE_TEST_EFFORT=small run_ctest build/tsan --timeout 600 -R "^($names)\$"
 }
 
@@ -199,13 +261,17 @@ valgrind_alone() {
 	for program in "${@:2}"; do under_valgrind "alone, round $1 of 3: " "$program" || return 1; done
 }
 
+# All of them run under ASan, which sees all that valgrind does, but for what was never written.
 lane_valgrind() {
+	local programs
 	have valgrind
-	[ -n "$(unit_programs build)" ] || return 1
+	programs=$(unit_programs build)
+	[ -n "$programs" ] || return 1
+	programs=$(drawn_or_changed 8 '/test_(MODULES)$' <<<"$programs")
 	export REPRIEVE_TEST_EFFORT=${REPRIEVE_TEST_EFFORT-small} REPRIEVE_HISTORIES=${REPRIEVE_HISTORIES-100}
 	rm -f "$scratch/valgrind-failed"
 	# shellcheck disable=SC2016 # expanded by the bash that xargs starts
-	unit_programs build | xargs -P 3 -I '{}' bash -c 'under_valgrind "" "$1"' valgrind "$PWD/{}" && return
+	xargs -r -P 3 -I '{}' bash -c 'under_valgrind "" "$1"' valgrind "$PWD/{}" <<<"$programs" && return
 	[ -f "$scratch/valgrind-failed" ] || return 1
 	look_again valgrind_alone <"$scratch/valgrind-failed"
 }
@@ -273,11 +339,12 @@ lane_format() {
 lane_tidy() {
 	local bound=(--extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang --extra-arg=max-nodes=40000)
 	have clang-tidy
+	[ -s build/compile_commands.json ] || return 1
 	if [ "${REPRIEVE_TEST_EFFORT-}" = full ]; then bound=(); fi
 	sources '*.c' | grep -E '^(supervisor|storage|cloud|shim)/' |
 		while read -r file; do
 			grep -qF "/$file\"" build/compile_commands.json && echo "$file"
-		done | xargs -P 2 -n 4 clang-tidy -p build --quiet ${bound[@]+"${bound[@]}"}
+		done | drawn_or_changed 8 '/(MODULES)\.c$' | xargs -r -P 2 -n 4 clang-tidy -p build --quiet ${bound[@]+"${bound[@]}"}
 }
 
 # COMMAND starts pytest and takes options of its.
@@ -300,17 +367,20 @@ run_pytest() { with_a_second_look pytest_here "$@"; }
 # Most of their time these tests wait, so that many of them keep two cores no more than a third busy.
 run_pytest_at_once() { run_pytest -n "$1" --dist load "${@:2}"; }
 
+# Of what is marked long a share: LONG_SHARE.
 lane_e2e() {
+	LONG_SHARE=$(share 4)
+	export LONG_SHARE
 	run_pytest_at_once 8 tests/e2e --ignore tests/e2e/test_writers.py --ignore tests/e2e/test_watch.py \
 		--ignore tests/e2e/test_idioms.py --ignore tests/e2e/test_property.py
 }
 lane_idioms() { run_pytest_at_once 6 tests/e2e/test_idioms.py tests/e2e/test_property.py; }
 lane_notices() { run_pytest_at_once 6 tests/e2e/test_watch.py; }
 # One worker: the rows run side by side within it.
-lane_writers() { run_pytest tests/e2e/test_writers.py; }
+lane_writers() { LONG_SHARE=$(share 4) run_pytest tests/e2e/test_writers.py; }
 lane_faults() { REPRIEVE_KILLS=${REPRIEVE_KILLS:-25} run_pytest_at_once 4 tests/faults; }
 # Each test waits most of its time for what it has started.
-lane_differential() { run_pytest_at_once 6 tests/differential/test_differential.py; }
+lane_differential() { E2E_SHARE=$(share 2) run_pytest_at_once 6 tests/differential/test_differential.py; }
 
 # Also builds the program that needs no library but libc. The schemas of Kubernetes are in the servers' environment.
 lane_containers() {
@@ -340,24 +410,28 @@ lane_stores() {
 	with_a_second_look tests/stores/run.sh --short --ignore tests/stores/test_s3_faults.py
 }
 lane_store-faults() {
-	with_a_second_look tests/stores/run.sh tests/stores/test_s3_faults.py
+	E2E_SHARE=$(share 2) with_a_second_look tests/stores/run.sh tests/stores/test_s3_faults.py
 }
 
 # Without what does not run our sanitized code: the shim is never sanitized, and the quickstart builds for itself; without what reads what
-# is written (the manual, which e2e holds against the same texts); and what is killed at any instant is killed at few. Of the rest a quarter,
-# another one with the next commit: e2e has run them all.
+# is written (the manual, which e2e holds against the same texts); and what is killed at any instant is killed at few. Of the rest a share:
+# e2e has run them all.
 lane_e2e-asan() {
-	local commits
-	commits=$(git rev-list --count HEAD 2>/dev/null) || commits=0
 	export REPRIEVE=$build/asan/supervisor/reprieve REPRIEVE_SMALL=1 REPRIEVE_GANG_KILLS=${REPRIEVE_GANG_KILLS-3}
-	export E2E_SHARE=${E2E_SHARE-$((commits % 4))/4}
+	E2E_SHARE=$(share 8)
+	export E2E_SHARE
 	run_pytest_at_once 6 tests/e2e tests/faults/test_damage.py tests/faults/test_refusals.py \
 		--ignore tests/e2e/test_shim.py --ignore tests/e2e/test_quickstart.py --ignore tests/e2e/test_writers.py \
 		--ignore tests/e2e/test_manual.py --ignore tests/e2e/test_watch.py --ignore tests/e2e/test_idioms.py --ignore tests/e2e/test_property.py
 }
 
 # A few seconds each; for longer: tests/fuzz/run.sh.
-lane_fuzz() { tests/fuzz/run.sh --short; }
+lane_fuzz() {
+	local targets
+	targets=$(tests/fuzz/run.sh --list | drawn 4)
+	# shellcheck disable=SC2086 # words
+	tests/fuzz/run.sh --short $targets
+}
 
 lane_bench() { bash tests/bench/run.sh --smoke build/supervisor/reprieve; }
 
@@ -457,6 +531,10 @@ want() {
 	if [ -n "${needs[$1]}" ] && [ "${needs[$1]}" != install ]; then want "${needs[$1]}"; fi
 }
 
+if [ "${1-}" = --all ]; then
+	export REPRIEVE_TEST_DRAW=all
+	shift
+fi
 if [ $# -eq 0 ]; then
 	for lane in "${order[@]}"; do state[$lane]=waiting; done
 else
@@ -474,6 +552,7 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/reprieve-tests.XXXXXX") || exit 70
 trap 'rm -rf "$scratch"' EXIT
 tree_files >"$scratch/tree-before"
 export scratch build logs python
+readonly named=("$@")
 total_passed=0 total_failed=0 total_skipped=0 lanes_failed=() skips=() agains=() took=() running=0
 
 finish() {
@@ -514,7 +593,8 @@ start() {
 	export lane
 	rm -f "$logs/$lane.again"
 	if [ "${place[$lane]}" = computes ]; then politely=(nice -n 5); else politely=(); fi
-	export -f have sources with_daemons_of configure configure_and_build unit_programs racing_programs without_randomisation look_again \
+	export -f have sources with_daemons_of configure configure_and_build share drawn changed drawn_or_changed unit_programs racing_programs \
+		racing_drawn sanitized without_randomisation look_again \
 		run_ctest ctest_in ctest_alone with_a_second_look pytest_alone pytest_here run_pytest run_pytest_at_once tree_files \
 		under_valgrind valgrind_alone "lane_$lane"
 	# shellcheck disable=SC2016 # expanded by the bash started here
@@ -613,4 +693,5 @@ printf '%s\n' "${took[@]}" | sort -k 2,2nr | awk '{ printf "%6d s  CPU %6d s  %s
 echo "${SECONDS} seconds; logs in build/test-logs/"
 [ ${#agains[@]} -eq 0 ] || echo "${#agains[@]} of the passed only alone"
 echo "$total_passed passed, $total_failed failed, $total_skipped skipped"
-[ "$total_failed" -eq 0 ]
+[ "$total_failed" -eq 0 ] || exit 1
+for lane in ${named[@]+"${named[@]}"}; do [ "${state[$lane]}" = passed ] || exit 77; done

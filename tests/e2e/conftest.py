@@ -15,12 +15,13 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    if os.environ.get("REPRIEVE_SMALL") == "1":
-        long = [item for item in items if item.get_closest_marker("long")]
-        config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if item not in long]
-    share, of = map(int, os.environ.get("E2E_SHARE", "0/1").split("/"))
-    others = [item for item in items if zlib.crc32(item.nodeid.encode()) % of != share]
+    """E2E_SHARE=I/N: that share of them, and LONG_SHARE=I/N: of those that are marked long."""
+    def is_left_out(item):
+        long = item.get_closest_marker("long")
+        shares = [os.environ.get("E2E_SHARE", "0/1"), os.environ.get("LONG_SHARE", "0/1") if long else "0/1"]
+        return (long and os.environ.get("REPRIEVE_SMALL") == "1") or any(
+            zlib.crc32(item.nodeid.encode()) % int(of) != int(share) for share, of in (text.split("/") for text in shares))
+    others = [item for item in items if is_left_out(item)]
     config.hook.pytest_deselected(items=others)
     items[:] = [item for item in items if item not in others]
 

@@ -31,7 +31,7 @@ def wait_for(what, fact, limit=LIMIT, process=None, about=None):
     """Waits until fact() is true and returns its value; fails with `what` when `process` ends or the limit passes first.
 
     The failure shows `about` as it is by then. A text made beforehand would show it as it was when the wait began."""
-    end = time.monotonic() + limit
+    end, pause = time.monotonic() + limit, 0.01
 
     def failure(why):
         return AssertionError(f"{what}: {why}" + ("" if about is None else f"\n{about}"))
@@ -46,11 +46,13 @@ def wait_for(what, fact, limit=LIMIT, process=None, about=None):
             raise failure(f"the process ended with {process.returncode} first")
         if time.monotonic() > end:
             raise failure(f"not within {limit} s")
-        time.sleep(0.01)
+        time.sleep(pause)
+        pause = min(1.1 * pause, 0.05)  # some facts cost a process to ask for
 
 
 def die_with_parent():
-    """In a child: no test leaves processes behind, even when pytest itself is killed."""
+    """In a child: no test leaves processes behind, even when pytest itself is killed; and Ctrl-C is not ignored, as in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     LIBC.prctl(1, signal.SIGKILL)
 
 
@@ -137,6 +139,7 @@ class Run:
         self.events_path = place.path / f"{name}.events"
         self.out_path, self.err_path = place.path / f"{name}.out", place.path / f"{name}.err"
         self.directory = Path(directory)
+        self.ledger, self.read_up_to = [], 0
         arguments = [*wrapper, REPRIEVE, "run", "--store", store, "--job", place.job, "--checkpoint-dir", str(directory),
                      "--events", str(self.events_path), *options, "--", *map(str, command)]
         if wrapper:  # LeakSanitizer is itself a tracer, and cannot be one under strace
@@ -159,15 +162,14 @@ class Run:
 
     def events(self, kind=None):
         """The ledger so far; a last line that is still being written is left out."""
-        if not self.events_path.exists():
-            return []
-        found = []
-        for line in self.events_path.read_text().splitlines(keepends=True):
-            if line.endswith("\n"):
-                event = json.loads(line)
-                if kind is None or event["event"] == kind:
-                    found.append(event)
-        return found
+        if self.events_path.exists():
+            with open(self.events_path, "rb") as file:
+                file.seek(self.read_up_to)
+                lines = file.read().splitlines(keepends=True)
+            whole = [line for line in lines if line.endswith(b"\n")]
+            self.ledger += map(json.loads, whole)
+            self.read_up_to += sum(map(len, whole))
+        return [event for event in self.ledger if kind in (None, event["event"])]
 
     def event(self, kind):
         """The first event of that kind, or None."""

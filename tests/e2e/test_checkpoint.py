@@ -271,6 +271,8 @@ for step in (100, 200):
     (top / f"checkpoint-{step}").mkdir(parents=True)
     for name in ("model.bin", "optimizer.bin"):
         (top / f"checkpoint-{step}" / name).write_bytes(b"x" * 1000)
+    while not pathlib.Path(f"seen-{step}").exists():
+        time.sleep(0.01)
 (top / "checkpoint-300").mkdir()
 with open(top / "checkpoint-300" / "model.bin", "wb") as file:
     file.write(b"x" * 500)
@@ -290,6 +292,11 @@ def checkpoints_of(place):
 
 def test_each_checkpoint_is_told_with_its_verdict_and_what_is_missing(place):
     run = place.run(PYTHON, "-u", "-c", SAVES, options=("--job", "told", "--quiet-time", "60s"))
+    run.wait_for_event("saving")
+    for step in (100, 200):
+        # Which was begun first, only who has seen it can tell.
+        wait_for(f"step {step}", lambda: checkpoints_of(place).get(f"checkpoint-{step}/", {}).get("files") == 2, about=run)
+        (place.path / f"seen-{step}").touch()
     run.wait_for_output("half\n")
     told = wait_for("the verdicts", lambda: (
         lambda told: told if "checkpoint-300/" in told and told["checkpoint-200/"]["verdict"] == "complete" else None)(checkpoints_of(place)),

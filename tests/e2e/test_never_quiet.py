@@ -91,7 +91,8 @@ def test_a_rename_that_nobody_tells_holds_nothing_up(place):
     assert not list(look.glob("*/.tmp*"))
 
 
-# The first one waits for its temporary file to be renamed, longer than the second one takes to be complete.
+# The first one waits for its temporary file to be renamed, longer than the second one takes to be complete. Which was begun first, only who
+# has seen it can tell.
 LATE = """
 import os, sys, time
 for step in (1, 2):
@@ -99,13 +100,16 @@ for step in (1, 2):
     os.makedirs(folder)
     for name in ("model.bin", "rest.tmp")[:3 - step]:
         open(f"{folder}/{name}", "w").close()
+    while not os.path.exists("seen"): time.sleep(0.01)
 time.sleep(1000)
 """
 
 
 def test_an_older_checkpoint_that_is_decided_later_is_not_the_newest(place):
     run = place.run(PYTHON, "-c", LATE, place.directory, options=["--quiet-time", "0.2", "--snapshot-interval", "0"])
-    wait_for("both are durable", lambda: len(run.events("durable")) == 2)
+    run.wait_for_event("saving")
+    (place.path / "seen").touch()
+    run.wait_for_event("durable", 2)
     run.signal(signal.SIGTERM)
     assert run.wait() == EXIT_DURABLE, run
     assert [event["step"] for event in run.events("durable")] == [2, 2], run
