@@ -1,4 +1,4 @@
-#include "announced.h"
+#include "watcher.h"
 
 #include "base/clock.h"
 #include "base/text.h"

@@ -3,9 +3,7 @@
  * a session of its own, so that a slow answer there delays nothing: the rebalance recommendation,
  * the Auto Scaling group's target state and scheduled maintenance.
  */
-#include "announced.h"
 #include "aws_session.h"
-#include "provider.h"
 #include "watcher.h"
 
 #include "base/cleanup.h"

@@ -2,8 +2,7 @@
 #ifndef CLOUD_AWS_SESSION_H
 #define CLOUD_AWS_SESSION_H
 
-#include "aws_reply.h"
-#include "metadata_request.h"
+#include "reply.h"
 
 struct watcher;
 

@@ -1,7 +1,5 @@
 /* Ends that are known beforehand: --deadline (capacity blocks, maximum run times), and the time
  * limit of a Slurm job. */
-#include "deadline_time.h"
-#include "provider.h"
 #include "watcher.h"
 
 #include "base/cleanup.h"

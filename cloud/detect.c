@@ -1,4 +1,4 @@
-#include "detect.h"
+#include "watcher.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

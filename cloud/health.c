@@ -1,4 +1,4 @@
-#include "health.h"
+#include "watcher.h"
 
 #include "base/clock.h"
 

@@ -1,4 +1,4 @@
-#include "source_list.h"
+#include "watcher.h"
 
 #include "base/text.h"
 

@@ -1,9 +1,8 @@
-#include "source_table.h"
+#include "watcher.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "source_list.h"
 
 #include <stdlib.h>
 

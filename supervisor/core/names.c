@@ -1,4 +1,4 @@
-#include "event.h"
+#include "core.h"
 
 const char *job_event_name(enum job_event_kind kind)
 {

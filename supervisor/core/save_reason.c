@@ -1,4 +1,4 @@
-#include "save_reason.h"
+#include "model.h"
 
 const char *save_reason_name(enum save_reason reason)
 {

@@ -1,4 +1,4 @@
-#include "stop_wish.h"
+#include "model.h"
 
 bool stop_wish_begins(struct stop_wish *wish, int64_t now_ms)
 {

@@ -1,4 +1,4 @@
-#include "gang_feed.h"
+#include "gang.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

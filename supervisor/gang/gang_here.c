@@ -1,4 +1,4 @@
-#include "gang_here.h"
+#include "gang_rounds.h"
 
 struct gang_here gang_here_new(uint32_t member)
 {

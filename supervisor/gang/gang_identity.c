@@ -2,8 +2,6 @@
 
 #include "base/inside.h"
 #include "base/text.h"
-#include "gang_launcher.h"
-#include "gang_sources.h"
 
 #include <stdio.h>
 #include <string.h>

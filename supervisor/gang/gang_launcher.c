@@ -1,4 +1,4 @@
-#include "gang_launcher.h"
+#include "gang_identity.h"
 
 #include "base/text.h"
 

@@ -1,4 +1,4 @@
-#include "gang_roster.h"
+#include "gang_start.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

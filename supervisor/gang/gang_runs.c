@@ -1,4 +1,4 @@
-#include "gang_runs.h"
+#include "gang_rounds.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "gang_sources.h"
+#include "gang_identity.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"

@@ -1,4 +1,4 @@
-#include "start_rules.h"
+#include "gang_start.h"
 
 #include "base/text.h"
 

@@ -2,7 +2,7 @@
 /*
  * One job from restore to exit. The decisions are in core/ (PURE): job_step() takes an event and
  * says what is to be done. Here is what feeds it and what performs it: the parts post what happens,
- * runner.c takes one event after the other, perform.c has a row for each effect. What is said and
+ * runner.c takes one event after the other, perform.c has a case for each effect. What is said and
  * told follows from that: reporting/ has a row for each sentence, and knows the run by values alone
  * (struct run_facts). No part is called from a callback of another.
  *
@@ -13,16 +13,16 @@
  *     and posts STOP_ANNOUNCED. A SIGTERM: job_on_signal() posts SIGNAL; the core says
  *     TAKE_FOR_NOTICE.
  *  2  STOP_ANNOUNCED -> core/stopping.c: live() asks the table of core/lifecycle.c, which says
- *     REQUEST_CHECKPOINT: the time is divided (planning/deadline_budget.h), the plan is made
- *     (planning/preemption_forecast.h), and the job is asked, at once or after an upload.
- *     The rows of perform.c: HURRY_STORE, SET_COMMIT_DEADLINE, HOLD_SIGTERM, ASK,
+ *     REQUEST_CHECKPOINT: the time is divided (planning/deadline_budget.c), the plan is made
+ *     (planning/preemption_forecast.c), and the job is asked, at once or after an upload.
+ *     The cases of perform.c: HURRY_STORE, SET_COMMIT_DEADLINE, HOLD_SIGTERM, ASK,
  *     TELL_NEXT_ATTEMPT.
  *  3  ASK -> request/checkpoint_request.c finds the processes and signals them; job_requests.c
  *     posts SENDING before, and ASKED after it.
  *  4  The job writes. completion/tracker.c sees it through inotify and the shim; job_tracker.c
  *     posts SAVE_STARTED, and COMPLETE when the checkpoint is complete (COMPLETENESS.md).
  *  5  COMPLETE -> core/saving.c: on_complete() has the clients told, and the snapshot begun when
- *     it is due (planning/snapshot_pacing.h): TAKE_SNAPSHOT -> upload/snapshot_queue.c ->
+ *     it is due (planning/snapshot_pacing.c): TAKE_SNAPSHOT -> upload/snapshot_queue.c ->
  *     storage/snapshots/snapshot_save.c on its thread: opens all files, sends them, commits.
  *  6  When the directory has settled (TIMER_SETTLING), core/stopping.c tells the job to end:
  *     TERMINATE, RELEASE_SIGTERM -> process/child.c.
@@ -34,7 +34,7 @@
  *  9  runner.c: job_run() -> job_end.c: job_finish() has scheduler/outcome.c say "preempted", 75,
  *     and reporting/end_report.c say it aloud.
  *
- * Every other story is the same with other events: core/event.h lists them, core/step.c is their
+ * Every other story is the same with other events: core/core.h lists them, core/step.c is their
  * table. `reprieve run -v` logs each change of state with the event that made it.
  *
  * THE FILES. For other folders:
@@ -49,7 +49,7 @@
  * They post what happens, and do what is asked of their part:
  *
  *	job_left.c		what killed supervisors have left unread
- *	job_start.c		open, restore, launch (launch/expectation.h: what is taken when)
+ *	job_start.c		open, restore, launch (launch/expectation.c: what is taken when)
  *	job_directory.c		may it start in this directory?
  *	job_precedent.c		... and after the attempts before?
  *	job_notices.c		signals and notice sources; the exit of the child
@@ -251,7 +251,7 @@ int job_check_start(struct job *job, char reason[160]);
 /* job_start.c */
 /* -1: the supervisor cannot work at all. What it can do without is only reported. */
 int job_open(struct job *job, struct err *err);
-/* PURE, but for the environment (launch/expectation.h). */
+/* PURE, but for the environment (launch/expectation.c). */
 enum expectation job_expects_checkpoints(const struct job *job);
 /* Restores on a worker, then posts RESTORED or RESTORE_FAILED. */
 void job_begin_resume(struct job *job);

@@ -1,4 +1,4 @@
-#include "child_environment.h"
+#include "launch.h"
 
 #include "base/beneath.h"
 #include "base/cleanup.h"

@@ -1,4 +1,4 @@
-#include "command_check.h"
+#include "launch.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

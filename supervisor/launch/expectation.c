@@ -1,4 +1,4 @@
-#include "expectation.h"
+#include "launch.h"
 
 #include "base/text.h"
 

@@ -1,11 +1,10 @@
-#include "directory_monitor.h"
+#include "monitor.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "directory_poller.h"
-#include "directory_scan.h"
 #include "workspace/workspace.h"
 
 #include <stdlib.h>

@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "base/walk.h"
 #include "base/workers.h"
-#include "directory_scan.h"
 #include "workspace/workspace.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "directory_scan.h"
+#include "directory_poller.h"
 
 #include "base/text.h"
 

@@ -1,4 +1,4 @@
-#include "left_channel.h"
+#include "monitor.h"
 
 #include "base/file.h"
 #include "base/text.h"

@@ -1,4 +1,4 @@
-#include "open_files.h"
+#include "monitor.h"
 
 #include "base/beneath.h"
 #include "base/cleanup.h"

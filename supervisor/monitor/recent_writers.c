@@ -1,4 +1,4 @@
-#include "recent_writers.h"
+#include "monitor.h"
 
 #include "process/process.h"
 

@@ -1,4 +1,4 @@
-#include "shim_record.h"
+#include "monitor.h"
 
 #include "base/text.h"
 

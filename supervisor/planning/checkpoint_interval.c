@@ -1,4 +1,4 @@
-#include "checkpoint_interval.h"
+#include "planning.h"
 
 #include <math.h>
 

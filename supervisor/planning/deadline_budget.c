@@ -1,4 +1,4 @@
-#include "deadline_budget.h"
+#include "planning.h"
 
 static int64_t clamp(int64_t value, int64_t least, int64_t most)
 {

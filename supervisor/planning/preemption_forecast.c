@@ -1,7 +1,6 @@
-#include "preemption_forecast.h"
+#include "planning.h"
 
 #include "base/text.h"
-#include "deadline_budget.h"
 
 #include <stdio.h>
 

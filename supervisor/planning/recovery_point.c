@@ -1,4 +1,4 @@
-#include "recovery_point.h"
+#include "planning.h"
 
 #include "base/clock.h"
 #include "base/text.h"

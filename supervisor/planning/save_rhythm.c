@@ -1,4 +1,4 @@
-#include "save_rhythm.h"
+#include "planning.h"
 
 /* Checkpoints that follow each other within this time, or within this share of the usual gap, are
  * one save. */

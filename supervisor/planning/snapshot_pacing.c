@@ -1,4 +1,4 @@
-#include "snapshot_pacing.h"
+#include "planning.h"
 
 /* A checkpoint is often followed by a small file that names it: it is waited for until nothing was
  * written for SETTLE_MS, or for SETTLE_MOST_MS if the writes go on. */

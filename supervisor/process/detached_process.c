@@ -1,9 +1,9 @@
-#include "detached_process.h"
+#include "process.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "process_role.h"
+#include "process_tree.h"
 
 #include <ctype.h>
 #include <string.h>

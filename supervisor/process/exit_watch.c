@@ -1,4 +1,4 @@
-#include "exit_watch.h"
+#include "process.h"
 
 #include "base/text.h"
 #include "process_tree.h"

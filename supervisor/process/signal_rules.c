@@ -1,4 +1,4 @@
-#include "signal_rules.h"
+#include "process.h"
 
 #include "base/text.h"
 

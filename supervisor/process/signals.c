@@ -1,4 +1,4 @@
-#include "signals.h"
+#include "process.h"
 
 #include "base/status_line.h"
 

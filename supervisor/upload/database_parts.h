@@ -4,7 +4,7 @@
 #define DATABASE_PARTS_H
 
 #include "base/cleanup.h"
-#include "database_backup.h"
+#include "snapshot_run.h"
 
 #include <sqlite3.h>
 #include <sys/stat.h>

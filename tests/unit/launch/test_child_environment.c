@@ -1,5 +1,5 @@
 /* The variables that the job gets, and those that it does not. */
-#include "launch/child_environment.h"
+#include "launch/launch.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

@@ -1,5 +1,5 @@
 /* Which commands are refused before anything is begun for them. */
-#include "launch/command_check.h"
+#include "launch/launch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Of which commands checkpoints are expected. */
-#include "launch/expectation.h"
+#include "launch/launch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* What is different between two looks at a directory, when to look again, and
  * where it has to be. */
-#include "monitor/directory_scan.h"
+#include "monitor/directory_poller.h"
 
 #include "base/text.h"
 #include "workspace/directory_check.h"

@@ -1,4 +1,4 @@
-#include "planning/deadline_budget.h"
+#include "planning/planning.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* The plan at a notice, and what a preemption would cost: tables. */
-#include "planning/preemption_forecast.h"
+#include "planning/planning.h"
 
 #include "base/text.h"
 

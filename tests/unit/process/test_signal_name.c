@@ -1,5 +1,5 @@
 /* Signals by name and back. */
-#include "process/signal_rules.h"
+#include "process/process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

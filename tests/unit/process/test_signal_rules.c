@@ -1,5 +1,5 @@
 /* What becomes of received signals and of the exit code. */
-#include "process/signal_rules.h"
+#include "process/process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

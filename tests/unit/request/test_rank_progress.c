@@ -1,5 +1,5 @@
 /* What is said of a request, and when: scripts of looks at processes. */
-#include "request/rank_progress.h"
+#include "request/request.h"
 
 #include "base/text.h"
 

@@ -1,5 +1,5 @@
 /* Ranks that were asked are looked at as the processes that they are. */
-#include "request/rank_progress.h"
+#include "request/request.h"
 
 #include "base/log.h"
 

@@ -1,6 +1,6 @@
 /* A copy of a database is a state that it had, whatever a job does to it meanwhile, and the job's
  * directory stays as it was. */
-#include "upload/database_backup.h"
+#include "upload/snapshot_run.h"
 
 #include "base/clock.h"
 #include "database_fixture.h"
