@@ -8,20 +8,17 @@
  * Of this folder only:
  *
  *	cloud_watch.c		starts one thread per source, so that one that hangs delays no other
- *	watcher.h		what a source's thread gets, and how it reports
- *	announced.c		withdraws notices whose events have disappeared
- *	watcher.h		what a source is: name, probe, run
- *	source_table.c		the table of sources; which of them are watched
- *	source_list.c		PURE: parses "aws,file:/run/x"
- *	detect.c		which cloud is this? environment and firmware
+ *	watcher.h		what a source is: name, probe, run; what its thread gets, and how it
+ *reports watcher.c		withdraws notices whose events have disappeared; PURE: when a source
+ *				without usable replies becomes news
+ *	source_table.c		the table of sources; which of them are watched; PURE: parses
+ *				"aws,file:/run/x"; which cloud is this? environment and firmware
  *	notice.c		PURE: merges notices by identity; earliest deadline; cancellation
- *	health.c		PURE: when a source without usable replies becomes news
  *	aws.c  gcp.c  azure.c  termination.c (Alibaba, Tencent)  file_source.c
  *	deadline_source.c (a known end, a Slurm time limit)	the I/O of each source
- *	aws_session.h		access to EC2's metadata service
  *	metadata_request.c	one request to a metadata service
  *	aws_reply.c  aws_events.c  gcp_reply.c  azure_reply.c  termination_reply.c  file_reply.c
- *	deadline_time.c	PURE: reply -> notice, none, or unknown
+ *				PURE: reply -> notice, none, or unknown
  *	reply.h			PURE: shared by these
  *	mock/			imitates the metadata services
  *

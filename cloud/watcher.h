@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* --- detect.c --- */
+/* --- source_table.c: which cloud is this? --- */
 
 /* PRIVATE. Which cloud is this? */
 
@@ -46,7 +46,7 @@ enum {
  * none of these clouds. */
 unsigned detect_sources(const struct environment *environment);
 
-/* --- health.c --- */
+/* --- watcher.c: health --- */
 
 /* PRIVATE. PURE. When does a source without usable replies become news? */
 
@@ -128,7 +128,7 @@ void watcher_init(struct watcher *watcher, struct watcher_shared *shared, const 
 void watcher_set_name(struct watcher *watcher, const char *name);
 struct source_state watcher_state(struct watcher *watcher);
 
-/* --- announced.c --- */
+/* --- watcher.c: what is announced --- */
 
 /* PRIVATE. Remembers the notices of one resource, to withdraw those whose events have
  * disappeared. */
@@ -160,7 +160,7 @@ void announced_withdraw_missing(struct announced *announced, struct watcher *wat
 /* Reports that this notice is over. */
 void announced_withdraw(struct watcher *watcher, const struct notice *notice, const char *reason);
 
-/* --- deadline_time.c --- */
+/* --- deadline_source.c --- */
 
 /* PRIVATE. PURE, but for the local time zone. A known end: --deadline, a time limit. */
 
@@ -222,7 +222,7 @@ struct provider {
 extern const struct provider provider_aws, provider_gcp, provider_azure, provider_alibaba,
 	provider_tencent, provider_slurm, provider_deadline, provider_file;
 
-/* --- source_list.c --- */
+/* --- source_table.c: the list --- */
 
 /* PRIVATE. PURE. Parses the list of sources as the user writes it. */
 
@@ -237,7 +237,7 @@ struct source_choice {
  */
 bool source_list_next(char **list, struct source_choice *choice);
 
-/* --- source_table.c --- */
+/* --- source_table.c: the table --- */
 
 /* PRIVATE. The table of sources, and the choice of those that are watched: the named ones and those
  * that the environment and firmware suggest. Only source_table_probe() blocks. */

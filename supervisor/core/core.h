@@ -9,17 +9,13 @@
  * For other folders, through this header alone; read model.h first, then step.c:
  *
  *	model.h			what is known of the job
- *	core.h			what can happen
- *	core.h		what is done about it
+ *	core.h			what can happen, and what is done about it
  *	lifecycle.c		the job's life as a table
  *	request_table.c		who asked for a checkpoint, and what each of them is told
- *	save_reason.c		why a checkpoint was saved
- *	stop_wish.c		which SIGTERMs are one wish that the job end
  *
  * Of this folder only:
  *
- *	step.c			the table of events; step.h: what these files share
- *	names.c			names of events
+ *	step.c			the table of events, and their names; step.h: what these files share
  *	stopping.c		a notice and what follows: the time, the plan, SIGTERM, SIGKILL
  *	deferring.c		a SIGTERM that waits for a save; a directory that settles
  *	asking.c		requests, and their answers

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* --- save_reason.c --- */
+/* --- why a checkpoint was saved --- */
 
 /* PURE. Why a checkpoint was saved: because somebody asked for it, or by the job itself. */
 
@@ -27,7 +27,7 @@ enum save_reason {
 /* "change", "exit", "request", "interval", "advice", "notice": as in events and manifests. */
 const char *save_reason_name(enum save_reason reason);
 
-/* --- stop_wish.c --- */
+/* --- which SIGTERMs are one wish --- */
 
 /*
  * PURE. Which SIGTERMs are one wish that the job end. Who ends a process and then its group sends

@@ -813,7 +813,7 @@ int gang_feed_start(struct gang_feed *feed, const struct gang_feed_options *opti
 	return 0;
 }
 
-void gang_feed_stop(struct gang_feed *feed)
+static void gang_feed_stop(struct gang_feed *feed)
 {
 	if (!feed->workers)
 		return;

@@ -60,9 +60,9 @@ typedef const char *(*gang_getenv_fn)(void *arg, const char *name);
  * something is missing (by the rules above); the sentence says what and where.
  *
  * With neither (NULL, NULL) several machines are a gang if the launcher says for certain how many,
- * and which one this is: ranks that are all on one machine, or may be, are none (gang_sources.c).
+ * and which one this is: ranks that are all on one machine, or may be, are none (gang_identity.c).
  * Nor is a run inside the job of another one (base/inside.h), nor a command that starts the job on
- * all machines (gang_launcher.c): on the first machine that one stands for all, and needs no index.
+ * all machines (gang_identity.c): on the first machine that one stands for all, and needs no index.
  * identity->apart says why there is no gang.
  */
 int gang_identity_find(const char *gang, const char *member, gang_getenv_fn get, void *arg,
@@ -72,7 +72,7 @@ int gang_identity_find(const char *gang, const char *member, gang_getenv_fn get,
  * so that the command of all is the same. */
 void gang_identity_blank(json_t *command);
 
-/* --- gang_launcher.c --- */
+/* --- a command that starts the job on all machines --- */
 
 /*
  * PURE. Whether the command to run starts the job on all machines by itself, from this one: then
@@ -84,7 +84,7 @@ void gang_identity_blank(json_t *command);
 /* `argv` ends with NULL. The word that says so, of `argv`; NULL: none does. */
 const char *gang_launcher_of_all(const char *const *argv);
 
-/* --- gang_sources.c --- */
+/* --- what a launcher says; of gang_identity.c only --- */
 
 /*
  * PURE. What a launcher says of the machines of a job: in the environment, or by its own arguments
@@ -124,16 +124,5 @@ struct gang_environment {
 	gang_getenv_fn get;
 	void *arg;
 };
-
-/* NULL also for an empty one. */
-const char *gang_variable(const struct gang_environment *environment, const char *name);
-bool gang_number(const char *text, uint32_t *number);
-
-/* Whether the launcher has started several: it says so, or which one of them this is. */
-bool gang_source_says_several(const struct gang_source *source);
-
-/* `sources` is zeroed but for `cautious`. */
-void gang_sources_list(struct gang_sources *sources, const struct gang_environment *environment,
-		       const char *const *argv);
 
 #endif

@@ -143,7 +143,7 @@ static inline bool gang_view_is_open(const struct gang_view *view)
 	return view->round.state == GANG_ROUND_OPEN;
 }
 
-/* --- gang_here.c --- */
+/* --- gang_here.c: what is known here --- */
 
 /*
  * PURE. What is known here of the job, and of the parts that this member has given: beside what the
@@ -188,7 +188,7 @@ struct gang_here {
 	double pace;
 	int64_t first_step, first_ms;
 	int64_t completed_ms;
-	/* The job has begun anew within the attempt (gang_runs.c), or its steps have fallen back:
+	/* The job has begun anew within the attempt (gang_here.c), or its steps have fallen back:
 	 * the rounds up to `fallen` were open then, and no checkpoint up to `stale` is given any
 	 * more. `anew`: the log is not read yet up to that moment. */
 	uint32_t fallen;
@@ -516,7 +516,7 @@ json_t *gang_status_json(const struct gang_view *view, const struct gang_here *h
 			 const struct gang_heard *heard, int64_t now_ms, uint32_t attempt,
 			 const json_t *hosts);
 
-/* --- gang_runs.c --- */
+/* --- gang_here.c: has the job begun anew? --- */
 
 /*
  * PURE. Has the job begun anew within the attempt? A launcher may start the ranks again (torchrun,

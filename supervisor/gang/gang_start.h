@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* --- gang_roster.c --- */
+/* --- start_rules.c: the roster --- */
 
 /*
  * PURE. Who has come to the start of a gang, and who counts: of two that say that they are the same
@@ -76,13 +76,6 @@ struct gang_roster {
 /* What the clock of a store does not tell apart. */
 #define GANG_SAME_TIME_MS 2000
 
-/* Whether the launcher has told these two apart as two starts. */
-bool gang_launch_differs(const struct gang_join *a, const struct gang_join *b);
-/* Of two of one member, or of two starts: whether `a` is the later one. It goes by when each
- * process began, by the store's clock, and of two that began at the same time by what each found
- * when it came; of two that came at once the nonces decide, for all alike. */
-bool gang_join_is_later(const struct gang_join *a, const struct gang_join *b);
-
 /* `own` is among the joins, unless it is not listed yet. */
 struct gang_roster gang_roster_judge(const struct gang_join *joins, size_t count,
 				     const struct gang_join *own, struct gang_roster_view view);
@@ -92,7 +85,7 @@ struct gang_roster gang_roster_judge(const struct gang_join *joins, size_t count
 void gang_roster_choose(const struct gang_join *joins, size_t count, const struct gang_join *own,
 			struct gang_join *chosen);
 
-/* --- start_rules.c --- */
+/* --- start_rules.c: the next step --- */
 
 /*
  * PURE. The start of a gang: from what a member sees in the store, what it does next. Whoever

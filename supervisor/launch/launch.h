@@ -1,11 +1,8 @@
 /*
  * supervisor/launch/: what the command is started with, and what is expected of it.
  *
- * For other folders, through this header alone:
- *
- *	expectation.c		does it save checkpoints? What the run takes for itself by that
- *	command_check.c		can it be run at all?
- *	child_environment.c	the variables that it gets
+ * launch.c: does it save checkpoints, and what does the run take for itself by that? Can it be run
+ * at all? The variables that it gets.
  */
 #ifndef LAUNCH_H
 #define LAUNCH_H
@@ -18,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* --- child_environment.c --- */
+/* --- the variables --- */
 
 /* The variables that the job gets: REPRIEVE_*, the shim's, the profile's, those of its experiment
  * tracker. A variable that the user has set is not changed. */
@@ -55,7 +52,7 @@ int child_environment_add_shim(struct child_environment *environment, const char
 void child_environment_release(struct child_environment *environment);
 AUTO(struct child_environment, child_environment_release);
 
-/* --- command_check.c --- */
+/* --- can it be run? --- */
 
 /* Can the command be run? */
 
@@ -63,7 +60,7 @@ AUTO(struct child_environment, child_environment_release);
  * checkpoint `directory` with the restore is not judged. */
 int command_check(const char *command, const char *directory, struct err *err);
 
-/* --- expectation.c --- */
+/* --- does it save checkpoints? --- */
 
 /*
  * PURE, but for the environment. Are checkpoints expected of a command, before it has written any?

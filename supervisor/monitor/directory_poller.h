@@ -21,14 +21,10 @@ struct directory_poller *directory_poller_new(const struct directory_monitor_opt
 /* Waits for a running scan. */
 void directory_poller_free(struct directory_poller *poller);
 
-/* True: a scan that began at `since_ms` (CLOCK_MONOTONIC) or later has been reported. Otherwise a
- * scan is started soon. */
-bool directory_poller_has_scanned_since(struct directory_poller *poller, int64_t since_ms);
-
 /* Scans and reports before it returns. Blocks. */
 void directory_poller_scan_now(struct directory_poller *poller);
 
-/* --- directory_scan.c --- */
+/* --- directory_monitor.c --- */
 
 /* PURE. The difference between two scans, which are sorted lists of files. */
 

@@ -9,19 +9,17 @@
  *	directory_monitor.c	changes below the checkpoint directory, by events or by scans
  *	inotify_watch.c		the kernel's events; has struct dir_event
  *	shim_channel.c		the supervisor's end of the shim's channel (shim/PROTOCOL.md)
- *	left_channel.c		what a killed supervisor has not read of it
+ *	left_channel.c		what a killed supervisor has not read of it; PURE: one record of it
  *	progress_page.c		the page through which jobs poll for requests and report steps
- *	recent_writers.c	the processes that wrote checkpoints last
- *	open_files.c		who has files open for writing: /proc and leases
+ *	open_files.c		who has files open for writing, by /proc and leases; who wrote last
  *	stall_clock.c		how long this process was stalled, which is not quiet time
  *
  * Of this folder only:
  *
- *	shim_record.c		PURE: one record of the channel
  *	shared_file.h		a file that the job maps too, and may truncate
  *	inotify_table.c		watch descriptors and their paths; the only user of libinotifytools
- *	directory_poller.h	repeated scans on a thread, if events do not cover everything
- *	directory_scan.c	PURE: the difference between two scans
+ *	directory_poller.h	repeated scans on a thread, if events do not cover everything; PURE:
+ *the difference between two
  */
 #ifndef MONITOR_H
 #define MONITOR_H
@@ -279,7 +277,7 @@ struct progress_page *shim_channel_page(const struct shim_channel *channel);
  * process that starts while it is OFF never holds SIGTERM. */
 void shim_channel_set_sigterm_hold(struct shim_channel *channel, enum shim_hold state);
 
-/* --- shim_record.c --- */
+/* --- left_channel.c: one record --- */
 
 /* PURE. One record of the channel (shim/PROTOCOL.md) as a message. The job could have written
  * anything there: what is not sound is no message. */
@@ -294,7 +292,7 @@ struct shim_record_paths {
 bool shim_record_read(const struct shim_record *record, uint64_t sequence,
 		      struct shim_record_paths *paths, struct shim_message *message);
 
-/* --- left_channel.c --- */
+/* --- left_channel.c: what was left unread --- */
 
 /*
  * What a supervisor that was killed has not read in the shim's channel: the file outlives both it
@@ -329,7 +327,7 @@ int left_channel_read(const char *session_directory, struct left_channel *left, 
 void left_channel_release(struct left_channel *left);
 AUTO(struct left_channel, left_channel_release);
 
-/* --- recent_writers.c --- */
+/* --- open_files.c: who wrote last --- */
 
 /* The processes that wrote checkpoints last, as the shim reports them. */
 
@@ -354,7 +352,7 @@ void recent_writers_forget(struct recent_writers *writers, pid_t pid);
  * children are left to the code that reaps them. Reads /proc. */
 pid_t recent_writers_take_gone(struct recent_writers *writers);
 
-/* --- open_files.c --- */
+/* --- open_files.c: who has files open --- */
 
 /*
  * Finds the processes that have files of a directory open for writing, or mapped writable, in

@@ -4,12 +4,10 @@
  *
  * For other folders, through this header alone; read deadline_budget.c first:
  *
- *	deadline_budget.c	divides the time of a notice: until when to wait, save, commit
- *	preemption_forecast.c	what a preemption would cost now; the plan at a notice
- *	checkpoint_interval.c	how often to ask for a checkpoint (--every auto)
- *	recovery_point.c	how far durability is behind the work, and when to warn
- *	save_rhythm.c		how often the job saves by itself
- *	snapshot_pacing.c	when the next snapshot is begun
+ *	deadline_budget.c	divides the time of a notice: until when to wait, save, commit; what
+ *a preemption would cost now, and the plan at a notice save_pace.c		how often to ask for
+ *a checkpoint (--every auto), how often the job saves by itself, when the next snapshot is begun,
+ *how far durability is behind the work
  */
 #ifndef PLANNING_H
 #define PLANNING_H
@@ -18,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* --- checkpoint_interval.c --- */
+/* --- save_pace.c: how often to ask --- */
 
 /*
  * PURE. How often a job should save (--every auto). Saving too often wastes the time of the saves;
@@ -73,7 +71,7 @@ bool checkpoint_interval_differs(const struct checkpoint_interval *old,
  * first. */
 int64_t checkpoint_interval_smooth(int64_t known_ms, int64_t newest_ms);
 
-/* --- deadline_budget.c --- */
+/* --- deadline_budget.c: the time of a notice --- */
 
 /*
  * PURE. Divides the time that a notice leaves: wait for a checkpoint, finish a save, upload, exit.
@@ -131,7 +129,7 @@ int64_t deadline_budget_rest_ms(int64_t since_ms, int64_t kill_ms, bool saving);
 int64_t deadline_budget_kill_ms(const struct deadline_budget *budget,
 				const struct kill_facts *facts);
 
-/* --- preemption_forecast.c --- */
+/* --- deadline_budget.c: what a preemption costs --- */
 
 /* PURE. What a preemption would cost now, and the plan for the notice that announces it. All
  * durations are milliseconds. */
@@ -202,7 +200,7 @@ int64_t preemption_forecast_warn_ms(int64_t usual_gap_ms, unsigned said);
 /* From the notice to the end of the machine, for the source "aws", "gcp" or "azure"; 0: unknown. */
 int64_t preemption_forecast_window_of(const char *cloud);
 
-/* --- recovery_point.c --- */
+/* --- save_pace.c: how far durability is behind --- */
 
 /* PURE. How far durability is behind: for how long a complete checkpoint has been waiting to become
  * durable. Times are milliseconds of the monotonic clock. */
@@ -272,7 +270,7 @@ int64_t recovery_point_lost_steps(const struct durable_age *durable);
 const char *recovery_point_format_age(const struct durable_age *durable, char *buffer,
 				      size_t capacity);
 
-/* --- save_rhythm.c --- */
+/* --- save_pace.c: how often the job saves --- */
 
 /*
  * PURE. How often the job saves by itself: the usual time from one complete checkpoint to the next.
@@ -288,7 +286,7 @@ struct save_rhythm {
  * save: last.ckpt after epoch=3.ckpt. */
 void save_rhythm_note(struct save_rhythm *rhythm, int64_t now_ms);
 
-/* --- snapshot_pacing.c --- */
+/* --- save_pace.c: when the next snapshot is begun --- */
 
 /*
  * PURE. When the next snapshot is begun. A job that saves ten times a second gets one every few

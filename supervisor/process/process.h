@@ -6,13 +6,12 @@
  * For other folders:
  *
  *	child.c		starts the job's main process, forwards signals to it, reaps all orphans
- *	signals.c	blocked signals, read from a signalfd by the loop
- *	signal_rules.c	PURE: which signals are rewritten, dropped, or sent to the group; signals by
- *			name; the exit code of a wait status
+ *	signals.c	blocked signals, read from a signalfd by the loop; how processes end that
+ *are not our children (pidfd); PURE: which signals are rewritten, dropped, or sent to the group,
+ *signals by name, the exit code of a wait status
  *	process_tree.h	the descendants of a process, and how to end them; /proc/PID, proc(5)
  *	detached_process.c	PURE: does the job go on when the main process has ended?
  *	process_role.c	PURE: is a process the job, a wrapper, a launcher or a DataLoader worker?
- *	exit_watch.c	how processes end that are not our children (pidfd)
  *	ld_preload.c	where the shim is, and the new value of LD_PRELOAD
  */
 #ifndef PROCESS_H
@@ -30,7 +29,7 @@
 #include <sys/signalfd.h>
 #include <sys/types.h>
 
-/* --- signals.c --- */
+/* --- signals.c: what we receive --- */
 
 /*
  * Signals as data: main() blocks them first of all, and the loop reads them from a signalfd. So no
@@ -195,7 +194,7 @@ bool child_forwards_to(const struct child *child, pid_t pid);
  */
 bool child_reap(struct child *child, void (*reaped)(void *arg, pid_t pid, int status), void *arg);
 
-/* --- signal_rules.c --- */
+/* --- signals.c: rules and names --- */
 
 /*
  * PURE. What happens to received signals: rewritten to another one, dropped, or forwarded, and to
@@ -340,7 +339,7 @@ bool detached_process_may_write(void);
  * known against it. A sentence that names what to do instead. */
 const char *detached_process_refuse_command(char *const *command);
 
-/* --- exit_watch.c --- */
+/* --- signals.c: the ends of others --- */
 
 /*
  * Watches processes that are not our children, and reports when and how they end. A pidfd becomes

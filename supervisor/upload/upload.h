@@ -14,8 +14,8 @@
  *	snapshot_run.h		one snapshot: which files belong to it, and what a pointer may name
  *	early_upload.c		uploads large files while their checkpoint is being written
  *	database_copies.c	stands copies in for the databases among the files of a snapshot
- *	database_backup.c	copies one SQLite database that may be in use
- *	database_parts.h	its two halves: through SQLite, and the files as they are
+ *	database_backup.c	copies one SQLite database that may be in use: through SQLite,
+ *				or its files as they are
  */
 #ifndef UPLOAD_H
 #define UPLOAD_H
