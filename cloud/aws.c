@@ -3,17 +3,85 @@
  * a session of its own, so that a slow answer there delays nothing: the rebalance recommendation,
  * the Auto Scaling group's target state and scheduled maintenance.
  */
-#include "announced.h"
-#include "aws_session.h"
-#include "provider.h"
+#include "reply.h"
 #include "watcher.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+
+/* --- access, as aws_access_decide() chooses it --- */
+
+/* For one thread. */
+struct aws_session {
+	struct watcher *watcher;
+	struct instance_metadata client;
+};
+
+#define AWS_INSTANCE_PATH "/latest/meta-data/instance-id"
+
+/* How the client's last request went. */
+static struct aws_attempt attempt_of(const struct instance_metadata *client, const struct err *err)
+{
+	if (client->response.status == 0)
+		return (struct aws_attempt){.timed_out = err->os == ETIMEDOUT};
+	return (struct aws_attempt){.status = client->response.status,
+				    .foreign = http_header(&client->response, "Metadata-Flavor") !=
+					       NULL};
+}
+
+/* Finds out how to get access. Blocks for two time-outs at most. */
+static enum aws_access aws_session_open(struct aws_session *session)
+{
+	bool allowed = watcher_environment(session->watcher)->aws.allows_tokenless;
+	struct cancel *cancel = watcher_cancel(session->watcher);
+	struct instance_metadata *client = &session->client;
+	struct aws_attempt put, tokenless = {0};
+	struct reply reply;
+	struct err err = {0};
+	bool has_token;
+
+	client->token_header[0] = '\0';
+	has_token = instance_metadata_renew_token(client, cancel, &err) == 0;
+	put = attempt_of(client, &err);
+	put.shaped = has_token;
+	if (put.status != 200) {
+		err = (struct err){0};
+		instance_metadata_send(client, "GET", AWS_INSTANCE_PATH, NULL, NULL, cancel, &err);
+		tokenless = attempt_of(client, &err);
+		metadata_request_reply(client, &reply);
+		tokenless.shaped = aws_instance_reply(&reply);
+	}
+	return aws_access_decide(&put, &tokenless, allowed);
+}
+
+/* metadata_request_get() under the watcher's cancel object. */
+static int aws_session_get(struct aws_session *session, const char *path, struct reply *reply,
+			   struct err *err)
+{
+	return metadata_request_get(&session->client, path, reply, watcher_cancel(session->watcher),
+				    err);
+}
+
+static int aws_session_init(struct aws_session *session, struct watcher *watcher, struct err *err)
+{
+	const struct environment *environment = watcher_environment(watcher);
+
+	*session = (struct aws_session){.watcher = watcher};
+	return instance_metadata_open(&session->client, METADATA_AWS,
+				      environment->endpoints[METADATA_AWS].url,
+				      environment->aws.timeout_ms, err);
+}
+
+/* Release it, also after a failure. */
+static void aws_session_release(struct aws_session *session)
+{
+	instance_metadata_close(&session->client);
+}
 
 enum {
 	POLL_MS = 1000,

@@ -1,4 +1,4 @@
-#include "aws_reply.h"
+#include "reply.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

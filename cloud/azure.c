@@ -1,9 +1,6 @@
 /* Azure: fetches the VM's own name, then the scheduled events each second. The first request
  * enables them, which may take two minutes. */
-#include "announced.h"
-#include "azure_reply.h"
-#include "metadata_request.h"
-#include "provider.h"
+#include "reply.h"
 #include "watcher.h"
 
 #include "base/backoff.h"

@@ -1,27 +1,24 @@
 /*
  * PUBLIC. Will this machine be taken away, and when? Watches the sources that may know: metadata
  * services, a scheduler, a file, a known end. Read notice.c for what a notice means,
- * then provider.h and gcp.c for one source.
+ * then watcher.h and gcp.c for one source.
  *
  * For other folders, this header alone (and mock/mock.h, for drills and tests).
  *
  * Of this folder only:
  *
  *	cloud_watch.c		starts one thread per source, so that one that hangs delays no other
- *	watcher.h		what a source's thread gets, and how it reports
- *	announced.h		withdraws notices whose events have disappeared
- *	provider.h		what a source is: name, probe, run
- *	source_table.h		the table of sources; which of them are watched
- *	source_list.h		PURE: parses "aws,file:/run/x"
- *	detect.h		which cloud is this? environment and firmware
+ *	watcher.h		what a source is: name, probe, run; what its thread gets, and how it
+ *reports watcher.c		withdraws notices whose events have disappeared; PURE: when a source
+ *				without usable replies becomes news
+ *	source_table.c		the table of sources; which of them are watched; PURE: parses
+ *				"aws,file:/run/x"; which cloud is this? environment and firmware
  *	notice.c		PURE: merges notices by identity; earliest deadline; cancellation
- *	health.h		PURE: when a source without usable replies becomes news
  *	aws.c  gcp.c  azure.c  termination.c (Alibaba, Tencent)  file_source.c
  *	deadline_source.c (a known end, a Slurm time limit)	the I/O of each source
- *	aws_session.h		access to EC2's metadata service
- *	metadata_request.h	one request to a metadata service
- *	aws_reply.h  aws_events.c  gcp_reply.h  azure_reply.h  termination_reply.h  file_reply.h
- *	deadline_time.h	PURE: reply -> notice, none, or unknown
+ *	metadata_request.c	one request to a metadata service
+ *	aws_reply.c  aws_events.c  gcp_reply.c  azure_reply.c  termination_reply.c  file_reply.c
+ *				PURE: reply -> notice, none, or unknown
  *	reply.h			PURE: shared by these
  *	mock/			imitates the metadata services
  *

@@ -5,7 +5,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "source_table.h"
 #include "watcher.h"
 
 #include <errno.h>

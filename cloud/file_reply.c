@@ -1,4 +1,4 @@
-#include "file_reply.h"
+#include "reply.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

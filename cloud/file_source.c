@@ -1,8 +1,6 @@
 /* A file that appears is a notice: for schedulers without a metadata service, for operators, and
  * for tests. */
-#include "announced.h"
-#include "file_reply.h"
-#include "provider.h"
+#include "reply.h"
 #include "watcher.h"
 
 #include "base/cleanup.h"

@@ -2,10 +2,7 @@
  * Compute Engine: a plain GET for the current value and its ETag, then GETs that return when the
  * value changes. Each key has a thread of its own, because such a GET blocks one.
  */
-#include "announced.h"
-#include "gcp_reply.h"
-#include "metadata_request.h"
-#include "provider.h"
+#include "reply.h"
 #include "watcher.h"
 
 #include "base/backoff.h"

@@ -1,4 +1,4 @@
-#include "metadata_request.h"
+#include "reply.h"
 
 #include "base/clock.h"
 

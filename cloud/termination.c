@@ -1,8 +1,6 @@
 /* Alibaba and Tencent: spot/termination-time has a time, or is 404 as long as there is none. */
-#include "termination_reply.h"
+#include "reply.h"
 
-#include "metadata_request.h"
-#include "provider.h"
 #include "watcher.h"
 
 #include "base/cleanup.h"

@@ -1,4 +1,4 @@
-#include "termination_reply.h"
+#include "reply.h"
 
 #include "base/clock.h"
 #include "base/text.h"

@@ -3,6 +3,115 @@
 #include "base/clock.h"
 #include "base/text.h"
 
+/* --- health --- */
+
+const char *source_health_name(enum source_health health)
+{
+	static const char *const names[] = {
+		[SOURCE_STARTING] = "starting",
+		[SOURCE_ARMED] = "armed",
+		[SOURCE_UNKNOWN] = "unknown",
+		[SOURCE_UNAVAILABLE] = "unavailable",
+	};
+	return names[health];
+}
+
+void health_init(struct health *health, int64_t now_ms)
+{
+	*health = (struct health){.started_ms = now_ms, .unknown_since_ms = CLOCK_NEVER};
+}
+
+static bool set_state(struct health *health, enum source_health state)
+{
+	bool changed = health->state != state;
+
+	health->state = state;
+	return changed;
+}
+
+bool health_known(struct health *health)
+{
+	health->unknown_since_ms = CLOCK_NEVER;
+	return set_state(health, SOURCE_ARMED);
+}
+
+bool health_unknown(struct health *health, int64_t now_ms)
+{
+	if (health->unknown_since_ms == CLOCK_NEVER)
+		health->unknown_since_ms = now_ms;
+	switch (health->state) {
+	case SOURCE_STARTING:
+		if (now_ms - health->started_ms < HEALTH_START_PATIENCE_MS)
+			return false;
+		return set_state(health, SOURCE_UNKNOWN);
+	case SOURCE_ARMED:
+		if (now_ms - health->unknown_since_ms < HEALTH_ARMED_PATIENCE_MS)
+			return false;
+		return set_state(health, SOURCE_UNKNOWN);
+	case SOURCE_UNKNOWN:
+	case SOURCE_UNAVAILABLE:
+	default:
+		return false;
+	}
+}
+
+bool health_unavailable(struct health *health)
+{
+	health->unknown_since_ms = CLOCK_NEVER;
+	return set_state(health, SOURCE_UNAVAILABLE);
+}
+
+/* --- announced --- */
+
+static bool has_identity(const struct notice *notices, size_t count, const char *identity)
+{
+	for (size_t i = 0; i < count; i++)
+		if (text_equal(notices[i].identity, identity))
+			return true;
+	return false;
+}
+
+void announced_withdraw(struct watcher *watcher, const struct notice *notice, const char *reason)
+{
+	struct notice gone = *notice;
+
+	gone.kind = NOTICE_CANCELLED;
+	gone.deadline_ms = CLOCK_NEVER;
+	gone.seen_ms = clock_monotonic_ms();
+	text_set(gone.reason, sizeof(gone.reason), reason);
+	watcher_notice(watcher, &gone);
+}
+
+void announced_withdraw_missing(struct announced *announced, struct watcher *watcher,
+				const struct notice *notices, size_t count, const char *reason)
+{
+	bool missing = false;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < announced->count; i++)
+		missing |= !has_identity(notices, count, announced->items[i].identity);
+	announced->absent = missing ? announced->absent + 1 : 0;
+	for (size_t i = 0; i < announced->count; i++) {
+		if (announced->absent < 2 ||
+		    has_identity(notices, count, announced->items[i].identity))
+			announced->items[kept++] = announced->items[i];
+		else
+			announced_withdraw(watcher, &announced->items[i], reason);
+	}
+	announced->count = kept;
+}
+
+void announced_add(struct announced *announced, struct watcher *watcher,
+		   const struct notice *notices, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		watcher_notice(watcher, &notices[i]);
+		if (announced->count < ANNOUNCED_MOST &&
+		    !has_identity(announced->items, announced->count, notices[i].identity))
+			announced->items[announced->count++] = notices[i];
+	}
+}
+
 enum {
 	DEADLINE_NOTICE_MS = 120 * 1000
 };

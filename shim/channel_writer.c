@@ -7,8 +7,6 @@
 
 #include "fd_table.h"
 #include "mapping_table.h"
-#include "peer.h"
-#include "sigterm_handler.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,6 @@
 #include "channel_writer.h"
 #include "fd_table.h"
 #include "libc_symbols.h"
-#include "saved_elsewhere.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,7 +11,7 @@
 #undef _FILE_OFFSET_BITS
 #undef _FORTIFY_SOURCE
 
-#include "path_resolve.h"
+#include "channel_writer.h"
 
 #include <stdbool.h>
 

@@ -1,10 +1,10 @@
 /* Interposed functions that set signal handlers: the application gets its own SIGTERM handler
- * shown, while the kernel has ours (sigterm_handler.h). All other signals pass through. */
+ * shown, while the kernel has ours (sigterm_handler.c). All other signals pass through. */
 #include "hooks.h"
 
+#include "channel_writer.h"
 #include "libc_symbols.h"
 #include "shim.h"
-#include "sigterm_handler.h"
 
 #include <errno.h>
 #include <signal.h>

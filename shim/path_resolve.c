@@ -2,7 +2,7 @@
 #undef _FILE_OFFSET_BITS
 #define _FILE_OFFSET_BITS 64
 
-#include "path_resolve.h"
+#include "channel_writer.h"
 
 #include <errno.h>
 #include <fcntl.h>

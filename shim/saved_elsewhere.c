@@ -1,6 +1,5 @@
-#include "saved_elsewhere.h"
-
 #include "channel_writer.h"
+
 #include "checkpoint_endings.h"
 
 #include <stdatomic.h>

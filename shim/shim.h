@@ -161,7 +161,7 @@ struct shim_header {
 	uint64_t anchor_length;
 	/* path of a named pipe of the supervisor's: one byte wakes it; a lost byte does no harm */
 	char doorbell[108];
-	/* For the next start, should this supervisor be killed (supervisor/monitor/left_channel.h).
+	/* For the next start, should this supervisor be killed (supervisor/monitor/left_channel.c).
 	 * The supervisor alone uses them. All reports before `listed` are in its list of what is
 	 * under way; those from `first` on are of what was, at the earliest. `unheard`: as `dropped`
 	 * was then. */

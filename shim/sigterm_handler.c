@@ -1,10 +1,8 @@
-/* The SIGTERM handler that holds signals back (sigterm_handler.h). Everything in it is
+/* The SIGTERM handler that holds signals back (sigterm_handler.c). Everything in it is
  * async-signal-safe: it makes system calls and touches atomics. */
-#include "sigterm_handler.h"
-
 #include "channel_writer.h"
+
 #include "libc_symbols.h"
-#include "peer.h"
 
 #include <errno.h>
 #include <stdint.h>

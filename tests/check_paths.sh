@@ -30,7 +30,7 @@ supervisor/workspace/directory_check\.c               | file_exists|stat        
 supervisor/base/network_fs\.c                         | file_exists|stat|statfs|file_read | judges what the user wrote, and the mounts in /proc
 supervisor/upload/database_backup\.c                  | stat|walk_open           | compares what SQLite has opened
 supervisor/monitor/directory_monitor\.c               | file_is_directory        | is there something to watch?
-supervisor/monitor/directory_poller\.c                | statx                    | metadata alone
+supervisor/monitor/directory_monitor\.c               | statx                    | metadata alone
 supervisor/monitor/inotify_table\.c                   | inotify.*                | /proc/self/fd/N
 supervisor/monitor/(shared_file|(shim|left)_channel)\.c | .*                     | the runtime directory: this user alone
 supervisor/control/.*                                 | .*                       | the same
@@ -40,7 +40,7 @@ supervisor/scheduler/termination_message\.c           | access|file_is_directory
 supervisor/process/.*                                 | .*                       | /proc, and the program that is run
 supervisor/doctor/.*                                  | file_read                | looks at this machine
 supervisor/drill/.*                                   | .*                       | a sandbox of its own
-supervisor/(launch/child_environment|job/job_start|job/job_end)\.c | stat|file_(is_directory|exists|directory_is_empty) | chooses words and TMPDIR
+supervisor/(launch/launch|job/job_start|job/job_end)\.c | stat|file_(is_directory|exists|directory_is_empty) | chooses words and TMPDIR
 supervisor/options/run_options\.c                     | file_exists              | a fixed path of SageMaker
 supervisor/cli/cmd_(drill|export|import|restore|save)\.c | .*                    | files and scratch directories that the user names by hand
 supervisor/main\.c                                    | open                     | /dev/null

@@ -1,4 +1,4 @@
-#include "mock_state.h"
+#include "mock.h"
 
 #include "base/clock.h"
 #include "base/file.h"

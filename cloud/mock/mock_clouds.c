@@ -1,6 +1,6 @@
 /* The replies of each cloud's metadata service. The table `values` has what lies under a path;
  * functions check the protocol. */
-#include "mock_state.h"
+#include "mock.h"
 
 #include "base/clock.h"
 #include "base/workers.h"

@@ -259,7 +259,7 @@ static void print_local_files(const struct job *job, bool empty)
 		terminal_line_print("files there     %s", texts[job->options->restore]);
 }
 
-/* Another run there refuses a start that has it from the beginning (launch/expectation.h). Returns
+/* Another run there refuses a start that has it from the beginning (launch/launch.h). Returns
  * the exit code of a start. */
 static int print_directory(const struct job *job)
 {

@@ -109,7 +109,7 @@ void tracker_free(struct tracker *tracker);
 
 /* Path of the shim's channel, for the job's environment; NULL: no shim. Borrowed. */
 const char *tracker_channel(const struct tracker *tracker);
-/* The page that jobs poll and report through (progress_page.h): the checkpoint flag, the polling
+/* The page that jobs poll and report through (progress_page.c): the checkpoint flag, the polling
  * processes, steps and their duration, at most a second old. NULL: no session. Borrowed. */
 struct progress_page *tracker_page(const struct tracker *tracker);
 /* Sets what the job's processes do with a SIGTERM (shim.h). Does nothing without a session. */

@@ -111,7 +111,7 @@ void session_each_dead(const char *directory, void (*each)(void *arg, const char
 
 /* Removes the sessions of dead supervisors beside this one, if nothing is left of their jobs, but
  * the youngest of this boot that are for starts in other directories to read
- * (monitor/left_channel.h), because some are never started in again. Of these it takes away whose
+ * (monitor/left_channel.c), because some are never started in again. Of these it takes away whose
  * they were. No checkpoint directory is touched. */
 void session_remove_dead(const struct session *session, const char *directory, const char *boot);
 

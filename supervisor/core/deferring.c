@@ -150,7 +150,7 @@ void on_deferral_due(const struct step *step)
 }
 
 /* A job that cannot be asked has trained on, at a notice that is no SIGTERM, and the last moment to
- * wait for a save that has not begun is over (deadline_budget.h). The best moment to end it is
+ * wait for a save that has not begun is over (deadline_budget.c). The best moment to end it is
  * right after this one: any later one loses work, and may tear the next save. */
 void end_after_save(const struct step *step)
 {

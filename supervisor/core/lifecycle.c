@@ -1,4 +1,4 @@
-#include "lifecycle.h"
+#include "model.h"
 
 #include <stddef.h>
 

@@ -2,15 +2,249 @@
 #ifndef MODEL_H
 #define MODEL_H
 
-#include "lifecycle.h"
+#include "base/cleanup.h"
 #include "planning/planning.h"
-#include "request_table.h"
-#include "save_reason.h"
 #include "scheduler/scheduler.h"
-#include "stop_wish.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/* --- why a checkpoint was saved --- */
+
+/* PURE. Why a checkpoint was saved: because somebody asked for it, or by the job itself. */
+
+enum save_reason {
+	SAVED_BY_ITSELF, /* the job saved without being asked */
+	SAVED_AT_EXIT,   /* ... and was known to be complete only when the job had exited */
+	SAVED_ON_REQUEST,
+	SAVED_AT_INTERVAL,
+	SAVED_ON_ADVICE,
+	SAVED_AT_NOTICE,
+	SAVE_REASONS,
+};
+
+/* "change", "exit", "request", "interval", "advice", "notice": as in events and manifests. */
+const char *save_reason_name(enum save_reason reason);
+
+/* --- which SIGTERMs are one wish --- */
+
+/*
+ * PURE. Which SIGTERMs are one wish that the job end. Who ends a process and then its group sends
+ * two in a row, and means one: timeout(1) of coreutils, Slurm and systemd do. Only a later one is
+ * impatience. Times are those of CLOCK_MONOTONIC.
+ */
+
+/* From the first SIGTERM of a wish. */
+#define STOP_WISH_MS 1000
+
+struct stop_wish {
+	int64_t began_ms; /* 0: there was none yet */
+};
+
+/*
+ * Takes a SIGTERM that came at `now_ms`. True: a new wish begins with it. False: it repeats the one
+ * before. Repetitions do not extend a wish: of one SIGTERM every 0.6 s, each second one is new.
+ */
+bool stop_wish_begins(struct stop_wish *wish, int64_t now_ms);
+
+/* --- lifecycle.c --- */
+
+/*
+ * PURE. The job's life as a table: (state, event) -> (action, next state). No I/O, no clock. live()
+ * in stopping.c feeds it and does what it says. Uploads are a second, small machine beside it
+ * (saving.c), because a checkpoint that the job saves by itself is uploaded without
+ * any change of the job's state.
+ *
+ * Finished, preempted and requeued are not states. They are outcomes, which outcome.h computes
+ * once, at the end, from facts.
+ */
+
+enum job_state {
+	JOB_RESTORING, /* the newest good snapshot is being restored; the job has not started */
+	JOB_RUNNING,
+	/* a stop is announced, the job has been asked, its checkpoint is not complete yet */
+	JOB_CHECKPOINTING,
+	JOB_STOPPING,  /* the job has got a SIGTERM, or is being killed */
+	JOB_UPLOADING, /* the job has exited; its complete checkpoints are being uploaded */
+	JOB_OVER,
+	JOB_STATES,
+};
+
+enum life_event {
+	EV_RESTORED,            /* or there was nothing to restore */
+	EV_RESTORE_FAILED,      /* and the job must not start without it */
+	EV_LAUNCH_FAILED,       /* the command cannot be executed */
+	EV_NOTICE,              /* a stop is announced, or its deadline has changed */
+	EV_CANCELLED,           /* the last announced stop was withdrawn */
+	EV_CHECKPOINT_COMPLETE, /* a checkpoint that began after the request is complete */
+	EV_CHILD_EXITED,
+	EV_UPLOADED,     /* no snapshot is running or waiting */
+	EV_BUDGET_SPENT, /* the time for this state is over */
+	LIFE_EVENTS,
+};
+
+enum life_action {
+	DO_NOTHING,
+	DO_LAUNCH_CHILD,
+	DO_CANCEL_RESTORE,
+	DO_REQUEST_CHECKPOINT,
+	DO_REPLAN,           /* the deadline has moved: divide the time again, re-arm the timer */
+	DO_WITHDRAW_REQUEST, /* a checkpoint that comes all the same is still uploaded */
+	DO_STOP_CHILD,       /* SIGTERM */
+	DO_KILL_CHILD,       /* SIGKILL */
+	DO_FLUSH_SNAPSHOTS,  /* upload the newest complete checkpoint if it is not durable */
+	DO_CANCEL_SNAPSHOTS,
+};
+
+struct lifecycle_transition {
+	enum life_action action;
+	enum job_state next;
+};
+
+/* Defined for every pair: one that is not in the table means "do nothing, stay". */
+struct lifecycle_transition lifecycle_step(enum job_state state, enum life_event event);
+
+const char *job_state_name(enum job_state state); /* "restoring" */
+/* Indexed by enum job_state; ends with NULL. */
+extern const char *const job_state_names[JOB_STATES + 1];
+
+/* --- request_table.c --- */
+
+/*
+ * PURE. Who asked for a checkpoint, and what each of them is told. No I/O and no clock: events in,
+ * effects out; job_requests.c posts the events and performs the effects.
+ *
+ * A request is made by a client, a notice, an interval or advice. It is answered by what the job
+ * saved after it was made, and by nothing else:
+ *
+ *	PENDING  a save was under way already: the job is asked once more when that has ended
+ *	ASKED    the job is being asked, or was asked; the next complete checkpoint answers it
+ *	SAVED    that checkpoint is complete; the request ends when it is durable, or is lost
+ *
+ * Requests that coincide share one save, each with an answer of its own. Only one asking is under
+ * way at a time: a second signal would interrupt the job's handler.
+ *
+ * Of a gang, each request is an event in its log, and so is the first notice: what answers the
+ * request here answers the event (request_table_saw()). Times say nothing of it, because an event
+ * is read later than it happened. As on one machine, a checkpoint that was under way will do at a
+ * notice, and for nothing else.
+ */
+
+enum request_phase {
+	REQUEST_PENDING,
+	REQUEST_ASKED,
+	REQUEST_SAVED
+};
+
+struct request {
+	uint64_t id;
+	enum save_reason cause;
+	enum request_phase phase;
+	uint64_t generation; /* SAVED: the checkpoint that answers it */
+	uint32_t event;      /* of a gang's log: what it is there; 0: not known yet, or a notice */
+};
+
+struct request_waiter {
+	void *client;
+	uint64_t request;
+	bool until_asked; /* it waits for the asking only, not for the checkpoint */
+};
+
+enum asking {
+	ASKING_NONE,
+	ASKING_BEGUN, /* a process to ask is being looked for */
+	ASKING_SENT,  /* the job was asked: the next checkpoint that began since is the answer */
+};
+
+struct request_table {
+	enum asking asking;
+	struct request *items;
+	size_t count;
+	struct request_waiter *waiters;
+	size_t waiter_count;
+	uint64_t last_id;
+	uint64_t made; /* by the newest MADE; 0: one that was there serves it */
+	/* of a gang: the first notice in its log (0: none), whether a checkpoint has answered a
+	 * notice, and the newest request that one has answered */
+	uint32_t notice;
+	bool notice_saved;
+	uint32_t saw;
+};
+
+enum request_event_kind {
+	REQUEST_EV_MADE,    /* `cause`, `client`, `until_asked`, `saving`, `event` */
+	REQUEST_EV_TOLD,    /* the request `id` is `event` in the gang's log; 0: its first notice */
+	REQUEST_EV_SENDING, /* the job is asked now */
+	REQUEST_EV_SENT,    /* ... and was */
+	REQUEST_EV_FORWARDED, /* a SIGTERM was forwarded, which may be a request to the job */
+	REQUEST_EV_COMPLETE,  /* the answer to SENDING: `generation`; `late`: it began before */
+	REQUEST_EV_DURABLE,   /* `generation`, and all before it */
+	REQUEST_EV_ELSEWHERE, /* what is `event` in the gang's log, and all before it, is durable,
+			       * by another member's checkpoint */
+	REQUEST_EV_LOST,      /* the same will not become durable as far as is known */
+	REQUEST_EV_NOT_ASKED, /* the job cannot be asked */
+	REQUEST_EV_WITHDRAWN, /* the notice stands no more */
+	REQUEST_EV_STOPPED,   /* the job is told to end, or has exited: it is asked no more */
+	REQUEST_EV_SAVE_OVER, /* after BEGIN_LATER: is a save still under way (`saving`)? */
+	REQUEST_EV_ENDED,     /* nothing more becomes durable */
+	REQUEST_EV_GONE,      /* `client` has hung up */
+	REQUEST_EVENTS,
+};
+
+struct request_event {
+	enum request_event_kind kind;
+	enum save_reason cause;
+	void *client; /* NULL: nobody waits */
+	bool until_asked;
+	bool saving; /* the job is saving for an earlier asking */
+	bool late;
+	uint64_t generation;
+	uint64_t id;
+	uint32_t event; /* MADE: 0: not by another member */
+};
+
+enum request_effect_kind {
+	REQUEST_DO_ASK,
+	REQUEST_DO_STOP_ASKING,
+	REQUEST_DO_USE_SAVE,    /* only said: the save under way serves the new request */
+	REQUEST_DO_BEGIN_LATER, /* look soon whether the save under way has ended */
+	REQUEST_DO_REPLY_ASKED,
+	REQUEST_DO_REPLY_SAVED,
+	REQUEST_DO_REPLY_DURABLE,
+	REQUEST_DO_REPLY_FAILED,
+	REQUEST_EFFECTS,
+};
+
+struct request_effect {
+	enum request_effect_kind kind;
+	void *client; /* of a reply */
+	bool last;    /* of its replies: the client is forgotten */
+};
+
+struct request_effects {
+	struct request_effect *items; /* owned; in the order in which they are performed */
+	size_t count;
+};
+
+void request_table_step(struct request_table *table, const struct request_event *event,
+			struct request_effects *effects);
+void request_table_release(struct request_table *table);
+void request_effects_release(struct request_effects *effects);
+AUTO(struct request_effects, request_effects_release);
+
+/* The phase of the request that `waiter` waits for. */
+enum request_phase request_table_phase(const struct request_table *table,
+				       const struct request_waiter *waiter);
+/* A request waits for a checkpoint that the job was, is or will be asked for. */
+bool request_table_is_open(const struct request_table *table);
+/* The most urgent cause of the asking under way; SAVED_BY_ITSELF: none is. */
+enum save_reason request_table_cause(const struct request_table *table);
+/* Somebody waits for `generation`, or for more. */
+bool request_table_awaits(const struct request_table *table);
+/* Of a gang: the newest event of its log such that the newest complete checkpoint answers it, and
+ * all before it; 0: none. The first notice counts for all that follows it. */
+uint32_t request_table_saw(const struct request_table *table);
 
 /* How the job is asked for a checkpoint. */
 enum request_method {

@@ -1,4 +1,4 @@
-#include "request_table.h"
+#include "model.h"
 
 #include "base/text.h"
 

@@ -1,5 +1,5 @@
 /*
- * A notice, and what follows. The time that is left is divided (planning/deadline_budget.h), and
+ * A notice, and what follows. The time that is left is divided (planning/deadline_budget.c), and
  * spent on certainty: a job is not ended while a save is under way, or due in time. Who sends
  * SIGTERM waits for the end: a job that cannot be asked gets it after the save under way, or the
  * next one (deferring.c). Any other notice says when the machine goes, and what the job saves until

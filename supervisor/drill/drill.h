@@ -8,18 +8,124 @@
  *	scenario.c		plays the drill: start after start, each with a notice
  *	drilled_command.c	may this command be drilled?
  *	report.c		prints the verdict: for people, as JSON, as JUnit's XML
- *	sandbox.h		what all machines share, and their copies of the user's directory
- *	instance.h		one simulated machine: `reprieve run` in its own directory
- *	event_log_reader.h	PURE: reads the events of one run
- *	steps.h			PURE: which steps does the job print, and do they go on?
+ *	sandbox.c		what all machines share, and their copies of the user's directory
+ *	instance.c		one simulated machine: `reprieve run` in its own directory
+ *	event_log_reader.c	PURE: reads the events of one run
+ *	steps.c			PURE: which steps does the job print, and do they go on?
  *	verdict.h		PURE: did the job survive? VERDICTS.md has the table
  */
 #ifndef DRILL_H
 #define DRILL_H
 
+#include "base/cleanup.h"
+#include "base/text.h"
 #include "cloud/mock/mock.h"
-#include "sandbox.h"
+#include "process/process.h"
 #include "verdict.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* --- instance.c --- */
+
+/*
+ * One simulated machine: its own directory, `reprieve run` in it, a log and an event log. It dies
+ * like a real one: everything at once. This process must be a subreaper (child_prepare()) and must
+ * have no other children than those that live at the same time, the members of a gang.
+ */
+
+/* A file of lines that grows. */
+struct tail {
+	char *path;
+	off_t read; /* so far */
+	struct bytes lines;
+	size_t taken; /* so many bytes of `lines` are the line that was returned last */
+};
+
+struct instance {
+	char label[24];        /* for people: "machine 1" */
+	char *directory;       /* it runs there */
+	struct tail log;       /* <name>.log: output of the run and of the job */
+	struct tail event_log; /* <name>.events */
+	struct mock *mock;     /* its metadata server; NULL: it has none */
+	pid_t pid;             /* of `reprieve run` */
+	bool running;
+	int exit_code; /* of `reprieve run`; 128 + signal */
+
+	struct run_events events;
+	struct job_steps steps; /* in the job's output */
+	char warning[300];      /* the last of reprieve's, without the job's; "": none */
+	char said[300];         /* the last line of the job; "": none */
+};
+
+/* `name`: path of its logs, without their ends. Copies both paths. Creates no file. */
+void instance_init(struct instance *instance, const char *name, const char *directory);
+/* Call instance_kill_all() before. The files stay. */
+void instance_release(struct instance *instance);
+
+/* Both end with NULL. The directory must exist. Does not block. */
+int instance_start(struct instance *instance, char *const *argv, char *const *environment,
+		   const struct signals_inherited *inherited, struct err *err);
+
+/* Notes whether the run has ended. Does not block. */
+void instance_poll(struct instance *instance);
+
+/* Reads the next event of the log; false: there is none yet. What it names in the machine's
+ * directory is named as seen from there, as the user knows it. Does not block. */
+bool instance_next_event(struct instance *instance);
+
+/* Reads the log's new lines; `show`: copies them to stderr. Call it often: a line counts as of
+ * then. */
+void instance_read_log(struct instance *instance, const struct step_patterns *patterns, bool show);
+
+/* Sends SIGKILL to all processes of a machine whose run has not ended. instance_poll() sees its end
+ * a little later. */
+void instance_kill(struct instance *instance);
+/* The same of all machines, until none is left, and blocks until then. Poll them before. */
+void instance_kill_all(void);
+
+/* The exit code before --exit-policy maps it for a scheduler. */
+int instance_plain_exit_code(const struct instance *instance);
+
+/* The last lines of the log; the caller frees. */
+char *instance_last_lines(const struct instance *instance, unsigned lines);
+
+/* --- sandbox.c --- */
+
+/* What the machines of one drill share: scratch directory, store, job; their copies of the user's
+ * directory; and how each is started. */
+
+struct scenario_options;
+
+struct sandbox {
+	const struct scenario_options *options;
+	int signal;      /* has ended the drill early, SIGALRM: --timeout; 0: none */
+	char *scratch;   /* absolute */
+	char *from;      /* the user's working directory */
+	char *store;     /* URL */
+	char *job;       /* a new name, never that of a real job */
+	unsigned port;   /* for the job's own rendezvous; free when the start began */
+	char **left_out; /* absolute paths that no machine has; NULL behind the last */
+};
+
+/* PURE. "./out//ckpt/", or an absolute path below the absolute directory `from` -> "out/ckpt"; the
+ * caller frees. NULL: it is not below it, or is the directory itself. Links are not resolved. */
+char *path_below(const char *path, const char *from);
+
+/* Creates the scratch directory. ERR_EXISTS: --directory is not empty. ERR_NO_SPACE: the user's
+ * directory is too large for a copy at each machine. */
+int sandbox_make(struct sandbox *sandbox, const struct scenario_options *options, struct err *err);
+/* Frees the strings; the files stay. */
+void sandbox_release(struct sandbox *sandbox);
+
+/* Starts `reprieve run` on a machine, which gets its own copy of the user's directory, unless it
+ * has one. `start` 0 is undisturbed. Blocks while that is copied; fails as sandbox_wait_turn(). */
+int sandbox_start(struct sandbox *sandbox, struct instance *instance, unsigned start,
+		  uint32_t member, struct err *err);
+
+/* Sleeps for one turn, after which event logs and the clock are to be read again, or until a child
+ * changes. ERR_CANCELLED: a signal asks the drill to end, or its time is over: `signal` is set. */
+int sandbox_wait_turn(struct sandbox *sandbox, struct err *err);
 
 #define NOTICE_AFTER_UNSAID (-1)
 #define EXCLUDED_MOST 32

@@ -1,4 +1,4 @@
-#include "event_log_reader.h"
+#include "verdict.h"
 
 #include "base/json.h"
 #include "base/text.h"

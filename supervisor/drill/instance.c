@@ -1,4 +1,4 @@
-#include "instance.h"
+#include "drill.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-#include "steps.h"
+#include "verdict.h"
 
 #include "base/log.h"
 #include "base/text.h"

@@ -12,12 +12,161 @@
 #ifndef VERDICT_H
 #define VERDICT_H
 
-#include "event_log_reader.h"
-#include "steps.h"
+#include "base/cleanup.h"
+#include "storage/storage.h"
 
+#include <regex.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* --- event_log_reader.c --- */
+
+/*
+ * PURE. Reads the event log of `reprieve run --events FILE`: what happened on one machine. Lines
+ * are added one by one, as they appear; a fact that no line has stays unknown. Times are the log's
+ * "monotonic_ms".
+ */
+
+/* A checkpoint that is complete on the machine's disk. */
+struct run_checkpoint {
+	int64_t at_ms;
+	int64_t captured_ms; /* the job began to write it: later work is not in it */
+	int64_t step;        /* -1: unknown */
+};
+#define RUN_CHECKPOINTS_MOST 16
+
+/* A snapshot in the store. */
+struct run_commit {
+	struct snapshot_id id; /* none: there is no commit */
+	int64_t at_ms;
+	struct run_checkpoint checkpoint; /* the checkpoint in it */
+	int64_t step;
+	uint64_t bytes;
+};
+
+struct run_events {
+	int64_t at_ms;  /* of the last line */
+	char said[400]; /* what people are told of the last line; "": nothing */
+	bool warns;     /* by that */
+
+	struct snapshot_id restored; /* none: started from scratch */
+	int64_t restored_step;
+
+	int64_t launched_ms; /* here and below, -1: it has not happened */
+	int64_t noticed_ms;  /* the first stop notice */
+	int64_t asked_ms;    /* the first request after the notice */
+	char asked_how[64];  /* the signal, or "command" */
+
+	struct run_checkpoint checkpoints[RUN_CHECKPOINTS_MOST]; /* the newest ones, oldest first */
+	size_t checkpoint_count;
+	struct run_checkpoint first_after_notice; /* at_ms -1: there is none */
+	int64_t first_step;                       /* of the first one; -1: unknown */
+	int64_t stopping_ms;                      /* the job is told to stop */
+	int64_t saving_ms;   /* the first write since the last complete checkpoint */
+	char elsewhere[240]; /* the last file that it saved outside its checkpoint directory; "":
+				none */
+
+	struct run_commit commit; /* the newest */
+	struct run_commit due;    /* the first with `first_after_notice`, or what is newer */
+	char failed[200];         /* why the last snapshot failed; "": none did */
+
+	unsigned durable_after_notice;
+	int64_t child_exited_ms;
+	int child_code; /* of its exit; -1: it has not exited, or by a signal */
+	bool finished;  /* with 0, and neither asked nor told to stop */
+	char outcome[32];
+};
+
+void event_log_reader_init(struct run_events *events);
+
+/* The newest commit is that one from now on. */
+void run_events_set_commit(struct run_events *events, const struct run_commit *commit);
+
+/* Adds one line, with or without its newline. False: it is no event. */
+bool event_log_reader_add(struct run_events *events, const char *line, size_t length);
+
+/* --- steps.c --- */
+
+/*
+ * PURE. The steps of a job, as it prints them: "step 120 loss 0.3", or what --step-pattern finds.
+ * Where did they stand when the checkpoint was made, and where do they go on?
+ */
+
+/* "step" is looked for, and "epoch" in a job that prints no step; or the user's pattern alone. */
+enum {
+	STEPS_OF_PATTERN,
+	STEPS_OF_EPOCHS,
+	STEPS_KINDS
+};
+
+struct step_patterns {
+	regex_t each[STEPS_KINDS];
+	unsigned count;
+};
+/* `chosen`: an extended regular expression whose last group is the number; NULL: none.
+ * ERR_INVALID: it is none, or has no group. */
+int step_patterns_make(struct step_patterns *patterns, const char *chosen, struct err *err);
+void step_patterns_release(struct step_patterns *patterns);
+
+struct step_sample {
+	int64_t at_ms; /* when the line was seen */
+	double value;
+};
+
+struct steps {
+	struct step_sample *items;
+	size_t count, capacity;
+	double stride; /* the greatest rise from one to the next */
+	bool fallen;   /* the last line was lower, and is left out */
+	/* such as of an epoch each, or of many ranks: where it stands is not known */
+	bool fell, fell_at_once;
+};
+
+struct job_steps {
+	struct steps each[STEPS_KINDS];
+};
+
+/* Adds one line, without its end. Not ours, nor one that speaks of what was loaded. */
+void job_steps_add(struct job_steps *steps, const struct step_patterns *patterns, const char *line,
+		   size_t length, int64_t at_ms);
+bool job_steps_have_pace(const struct job_steps *steps); /* two lines of them */
+void job_steps_release(struct job_steps *steps);
+
+/* What is known of two machines' steps, of which the first was taken away. */
+struct step_facts {
+	const char *word;         /* "step", "epoch" or "checkpoint"; NULL: nothing is counted */
+	bool counted;             /* the first machine printed them */
+	bool next_counted;        /* the next one, too */
+	double first, last;       /* of the first machine */
+	double stride;            /* not 0 */
+	double before, low, high; /* at the save before, and between which values it saved */
+	double step;              /* of the snapshot; -1: unknown */
+	double next;              /* the next machine's first */
+};
+
+/* `next` and `next_events`: NULL, there is no next machine. By the checkpoints' own steps, from
+ * their names or the job's word, where the job prints none. */
+struct step_facts step_facts_of(const struct job_steps *steps, const struct run_events *events,
+				const struct job_steps *next, const struct run_events *next_events);
+/* The step of the snapshot is one of those that the job prints. */
+bool step_facts_are_exact(const struct step_facts *facts);
+
+enum continuation {
+	CONTINUATION_UNKNOWN,
+	CONTINUATION_PROVEN,
+	CONTINUATION_ANEW,  /* from the beginning */
+	CONTINUATION_OLDER, /* from before the save */
+	CONTINUATION_AHEAD, /* from what no checkpoint has */
+};
+enum continuation step_facts_judge(const struct step_facts *facts);
+
+struct steps_between {
+	int64_t least, most;
+};
+/* What the first machine did beyond `kept`; or beyond where the next one begins. */
+struct steps_between steps_since(const struct step_facts *facts, double kept);
+struct steps_between steps_lost(const struct step_facts *facts);
 
 enum drill_result {
 	DRILL_PASS,

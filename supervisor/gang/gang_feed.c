@@ -1,4 +1,4 @@
-#include "gang_feed.h"
+#include "gang.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -813,7 +813,7 @@ int gang_feed_start(struct gang_feed *feed, const struct gang_feed_options *opti
 	return 0;
 }
 
-void gang_feed_stop(struct gang_feed *feed)
+static void gang_feed_stop(struct gang_feed *feed)
 {
 	if (!feed->workers)
 		return;

@@ -1,4 +1,4 @@
-#include "gang_status.h"
+#include "gang_rounds.h"
 
 #include "base/json.h"
 #include "base/text.h"

@@ -1,4 +1,4 @@
-#include "gang_stop.h"
+#include "gang_rounds.h"
 
 #include "base/clock.h"
 

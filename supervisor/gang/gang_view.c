@@ -1,4 +1,4 @@
-#include "gang_view.h"
+#include "gang_rounds.h"
 
 #include "base/text.h"
 

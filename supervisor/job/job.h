@@ -2,7 +2,7 @@
 /*
  * One job from restore to exit. The decisions are in core/ (PURE): job_step() takes an event and
  * says what is to be done. Here is what feeds it and what performs it: the parts post what happens,
- * runner.c takes one event after the other, perform.c has a row for each effect. What is said and
+ * runner.c takes one event after the other, perform.c has a case for each effect. What is said and
  * told follows from that: reporting/ has a row for each sentence, and knows the run by values alone
  * (struct run_facts). No part is called from a callback of another.
  *
@@ -13,16 +13,16 @@
  *     and posts STOP_ANNOUNCED. A SIGTERM: job_on_signal() posts SIGNAL; the core says
  *     TAKE_FOR_NOTICE.
  *  2  STOP_ANNOUNCED -> core/stopping.c: live() asks the table of core/lifecycle.c, which says
- *     REQUEST_CHECKPOINT: the time is divided (planning/deadline_budget.h), the plan is made
- *     (planning/preemption_forecast.h), and the job is asked, at once or after an upload.
- *     The rows of perform.c: HURRY_STORE, SET_COMMIT_DEADLINE, HOLD_SIGTERM, ASK,
+ *     REQUEST_CHECKPOINT: the time is divided (planning/deadline_budget.c), the plan is made
+ *     (planning/deadline_budget.c), and the job is asked, at once or after an upload.
+ *     The cases of perform.c: HURRY_STORE, SET_COMMIT_DEADLINE, HOLD_SIGTERM, ASK,
  *     TELL_NEXT_ATTEMPT.
  *  3  ASK -> request/checkpoint_request.c finds the processes and signals them; job_requests.c
  *     posts SENDING before, and ASKED after it.
  *  4  The job writes. completion/tracker.c sees it through inotify and the shim; job_tracker.c
  *     posts SAVE_STARTED, and COMPLETE when the checkpoint is complete (COMPLETENESS.md).
  *  5  COMPLETE -> core/saving.c: on_complete() has the clients told, and the snapshot begun when
- *     it is due (planning/snapshot_pacing.h): TAKE_SNAPSHOT -> upload/snapshot_queue.c ->
+ *     it is due (planning/save_pace.c): TAKE_SNAPSHOT -> upload/snapshot_queue.c ->
  *     storage/snapshots/snapshot_save.c on its thread: opens all files, sends them, commits.
  *  6  When the directory has settled (TIMER_SETTLING), core/stopping.c tells the job to end:
  *     TERMINATE, RELEASE_SIGTERM -> process/child.c.
@@ -34,7 +34,7 @@
  *  9  runner.c: job_run() -> job_end.c: job_finish() has scheduler/outcome.c say "preempted", 75,
  *     and reporting/end_report.c say it aloud.
  *
- * Every other story is the same with other events: core/event.h lists them, core/step.c is their
+ * Every other story is the same with other events: core/core.h lists them, core/step.c is their
  * table. `reprieve run -v` logs each change of state with the event that made it.
  *
  * THE FILES. For other folders:
@@ -48,17 +48,15 @@
  *
  * They post what happens, and do what is asked of their part:
  *
- *	job_left.c		what killed supervisors have left unread
- *	job_start.c		open, restore, launch (launch/expectation.h: what is taken when)
- *	job_directory.c		may it start in this directory?
- *	job_precedent.c		... and after the attempts before?
+ *	job_start.c		may it start in this directory, and after the attempts before? Open,
+ *				restore, launch (launch/launch.h: what is taken when)
  *	job_notices.c		signals and notice sources; the exit of the child
  *	job_outlived.c		what still writes when the main process has ended
- *	job_tracker.c		what the job writes
+ *	job_tracker.c		what the job writes, and what killed supervisors have left unread
  *	job_gang.c		notices from, and for, the other members of a gang
  *	job_requests.c		asking the job
- *	job_clients.c		`reprieve checkpoint`, `reprieve status`
- *	job_report.c		what is known, for reporting/ and telemetry/observers.c
+ *	job_clients.c		`reprieve checkpoint`, `reprieve status`; what is known, for reporting/
+ *				and telemetry/observers.c
  *	job_snapshots.c		the snapshot queue, retention
  *	job_end.c		outcome, exit code, and who is told
  */
@@ -134,7 +132,7 @@ struct job {
 	struct event_log events;
 	struct workspace workspace;
 	struct tracker *tracker;
-	/* what a supervisor knew that was killed in the directory (job_left.c); NULL: nothing */
+	/* what a supervisor knew that was killed in the directory (job_tracker.c); NULL: nothing */
 	json_t *left_known;
 	struct notices notices;
 	struct cloud_watch *watch;
@@ -243,15 +241,10 @@ void job_begin_shutdown(struct job *job);
  */
 int job_finish(struct job *job);
 
-/* job_directory.c */
-/* 0, or the exit code with which the job is not started: this command, in this directory; the
- * reason is logged, and put into `reason`. */
-int job_check_start(struct job *job, char reason[160]);
-
 /* job_start.c */
 /* -1: the supervisor cannot work at all. What it can do without is only reported. */
 int job_open(struct job *job, struct err *err);
-/* PURE, but for the environment (launch/expectation.h). */
+/* PURE, but for the environment (launch/launch.h). */
 enum expectation job_expects_checkpoints(const struct job *job);
 /* Restores on a worker, then posts RESTORED or RESTORE_FAILED. */
 void job_begin_resume(struct job *job);
@@ -267,10 +260,6 @@ void job_close(struct job *job);
  * start would meet the same, else 70. */
 int job_refusal_code(enum err_kind kind);
 
-/* job_precedent.c */
-/* Logs what earlier attempts mean for this one. True: the job is not started. */
-bool job_apply_restart_rules(struct job *job, int *code);
-struct restart_rules job_restart_rules(const struct job *job);
 /* Why a start now would be refused, in the words of the log; NULL: it would not be, or the store
  * cannot be read. The caller frees. Blocks for the store. */
 char *job_explain_restart_decision(const struct job *job, struct storage *storage);
@@ -352,13 +341,8 @@ bool job_has_sent_sigterm(const struct job *job, pid_t pid, int64_t since_ms);
 
 /* job_tracker.c */
 void job_start_tracker(struct job *job);
-
-/* --- job_left.c --- */
-
 /* Before the directory is locked. Blocks. */
 void job_read_what_was_left(struct job *job);
-/* The newest step that the job has reported; -1: none. */
-int64_t job_reported_step(const struct job *job);
 
 /* job_clients.c */
 void job_open_control(struct job *job);
@@ -381,11 +365,10 @@ void job_look_for_last_commit(struct job *job);
 bool job_on_files_closed(void *arg);
 /* Somebody has sent SIGTERM to the job, and not to us. */
 
-/* job_report.c */
+/* job_clients.c */
 /* What is known of the run, for those who tell of it. */
 struct run_facts job_facts(const struct job *job, enum run_look look);
 /* Event log in the store, metrics, webhook. */
 int job_open_observers(struct job *job, struct err *err);
-json_t *job_status_json(const struct job *job); /* owned by the caller */
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * One of several machines: what the log of the gang says becomes notices and events here, and what
- * happens here is told in it. gang_feed.h reads and decides; this file says what is known, and does
+ * happens here is told in it. gang_feed.c reads and decides; this file says what is known, and does
  * what is decided.
  */
 #include "base/cleanup.h"

@@ -1,5 +1,5 @@
 /* Waits for the processes that outlive the job's main process and still write a checkpoint. The
- * rule is outlived_is_waited_for() in process/detached_process.h. */
+ * rule is outlived_is_waited_for() in process/detached_process.c. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "job.h"

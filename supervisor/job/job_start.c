@@ -1,17 +1,139 @@
 /* Up to the launch: opens the parts, restores the newest checkpoint, starts the child. */
+#include "job.h"
+
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/status_line.h"
 #include "base/text.h"
-#include "job.h"
 #include "restore/restore.h"
+#include "telemetry/telemetry.h"
 #include "workspace/workspace.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* --- job_directory --- */
+
+/* Before an attempt is claimed: can the command be run, and may the job start in this checkpoint
+ * directory, and with the parts that could be set up? */
+
+static int check_directory(struct job *job, const char **advice, struct err *err)
+{
+	const struct directory_check own = {
+		.directory = job->options->checkpoint_dir,
+		.store = job->store,
+		.runtime = job->session.directory,
+		.command = job->options->command,
+	};
+
+	if (directory_check_run(&own, advice, err) < 0)
+		return -1;
+	*advice = DIRECTORY_CHECK_CHOOSE;
+	if (job->store && directory_check_is_working_directory(job->options->checkpoint_dir))
+		log_warn("the checkpoint directory is the working directory: everything in %s is "
+			 "saved with the checkpoints, and replaced by a restore",
+			 job->workspace.directory);
+	return job->options->directory_chosen ? workspace_prepare(&job->workspace, err) : 0;
+}
+
+static int refuse_directory(struct job *job, char reason[160])
+{
+	const char *advice;
+	struct err err;
+
+	if (check_directory(job, &advice, &err) == 0)
+		return 0;
+	if (!job->options->directory_chosen && !job->store_is_needed && !job->options->strict) {
+		report_our_failure(&job->reports, "checkpoints will not be saved", &err);
+		job->store = NULL;
+		return 0;
+	}
+	log_error("%s: %s", err.text, advice);
+	text_set(reason, 160, err.text);
+	return err.kind == ERR_NO_SPACE ? EXIT_OWN_FAILURE : EXIT_CONFIGURATION;
+}
+
+/* Under --strict, a part that could not be set up keeps the job from starting. The failure itself
+ * has been logged. */
+static int refuse_strictly(const struct job *job, char reason[160])
+{
+	if (!job->options->strict || !job->reports.failed)
+		return 0;
+	log_error("not started: --strict turns the failure above into an error");
+	text_set(reason, 160, "--strict turns a failure there into an error");
+	return EXIT_CONFIGURATION;
+}
+
+/* A mistyped command is to leave no job in the store. */
+static int refuse_command(struct job *job, char reason[160])
+{
+	int refused = command_check(job->options->command[0], job->workspace.directory,
+				    &job->command_err);
+
+	job->command_refused = refused != 0;
+	if (refused)
+		text_set(reason, 160, job->command_err.text);
+	return refused;
+}
+
+/* 0, or the exit code with which the job is not started: this command, in this directory; the
+ * reason is logged, and put into `reason`. */
+static int job_check_start(struct job *job, char reason[160])
+{
+	int refused = refuse_command(job, reason);
+
+	if (!refused)
+		refused = refuse_directory(job, reason);
+	return refused ? refused : refuse_strictly(job, reason);
+}
+
+/* --- job_precedent --- */
+
+/* What earlier attempts mean for this one, and what this one records for later ones. The rules are
+ * pure (restore/attempt_outcomes.h); here their decisions are logged and obeyed. */
+
+static struct restart_rules job_restart_rules(const struct job *job)
+{
+	const struct job_config *options = job->options;
+
+	return (struct restart_rules){
+		.max_no_progress = options->max_no_progress,
+		.may_roll_back = options->restore == RESTORE_LATEST,
+		.wanted = options->restore == RESTORE_SPECIFIC ? options->restore_id
+							       : (struct snapshot_id){0},
+		.afresh = options->restore == RESTORE_NONE,
+		.any_command = job->gang.member > 0,
+	};
+}
+
+char *job_explain_restart_decision(const struct job *job, struct storage *storage)
+{
+	struct restart_rules rules = job_restart_rules(job);
+	auto_json json_t *about =
+		json_pack("{s:o}", "command", redact_command(job->options->command));
+	struct attempt_outcomes attempt_outcomes;
+
+	if (attempt_outcomes_read(storage, &rules, about, &attempt_outcomes, NULL, NULL) < 0)
+		return NULL;
+	if (!job->options->take_over && job->gang.members == 1 &&
+	    attempt_life_of(&attempt_outcomes.open, job->name.text) == ATTEMPT_LIVES_HERE)
+		return attempt_outcomes_living(&attempt_outcomes, job->name.text);
+	return attempt_outcomes_refusal(&attempt_outcomes, job->name.text);
+}
+
+static bool job_apply_restart_rules(struct job *job, int *code)
+{
+	if (job->resume_failed)
+		return false;
+	*code = job->resume.attempt_outcomes.decision.action == RESTART_NO_PROGRESS
+			? EXIT_NO_PROGRESS
+			: 0;
+	return resume_log_decision(&job->resume_request, &job->resume, &job->events);
+}
 
 /* --- the parts --- */
 

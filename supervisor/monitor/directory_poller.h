@@ -6,7 +6,9 @@
 #ifndef DIRECTORY_POLLER_H
 #define DIRECTORY_POLLER_H
 
-#include "directory_monitor.h"
+#include "base/err.h"
+#include "monitor.h"
+#include "storage/storage.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,11 +21,67 @@ struct directory_poller *directory_poller_new(const struct directory_monitor_opt
 /* Waits for a running scan. */
 void directory_poller_free(struct directory_poller *poller);
 
-/* True: a scan that began at `since_ms` (CLOCK_MONOTONIC) or later has been reported. Otherwise a
- * scan is started soon. */
-bool directory_poller_has_scanned_since(struct directory_poller *poller, int64_t since_ms);
-
 /* Scans and reports before it returns. Blocks. */
 void directory_poller_scan_now(struct directory_poller *poller);
+
+/* --- directory_monitor.c --- */
+
+/* PURE. The difference between two scans, which are sorted lists of files. */
+
+typedef void directory_scan_fn(void *arg, const char *path);
+/* Calls `changed` for each file that is new or has another size, time or inode number. Files that
+ * are gone are not reported. */
+void directory_scan_compare(const struct snapshot_files *before, const struct snapshot_files *now,
+			    directory_scan_fn *changed, void *arg);
+
+/* Time between two scans if a scan takes `took_ms`: half of the quiet time, so that a verdict has a
+ * recent scan, but long enough that at most a twentieth of the time is spent scanning. */
+int64_t directory_scan_interval_ms(int64_t quiet_ms, int64_t took_ms);
+
+/* --- inotify_table.c --- */
+
+/*
+ * The table of inotify watches on a directory and its subdirectories: watch descriptor to path, and
+ * how that changes when directories are renamed or deleted. Paths are relative to the directory, ""
+ * is the directory itself. inotify_watch.c interprets the events. One table at a time in a process.
+ */
+
+struct inotify_table {
+	/* NULL: not open */
+	char *directory;
+	/* the inotify instance, to read events from: O_NONBLOCK and O_CLOEXEC */
+	int fd;
+	/* highest watch descriptor so far */
+	int highest;
+	/* of the directory that it is in; 0: not watched */
+	int parent;
+};
+
+/* `directory` is canonical. ERR_EXISTS: a table is open already. ERR_FAILED and others: the
+ * sentence names the kernel limit if one was hit. After -1 there is nothing to close. */
+int inotify_table_open(struct inotify_table *table, const char *directory, struct err *err);
+/* Closes the descriptor too. Does nothing to a table that is zeroed or was not opened. */
+void inotify_table_close(struct inotify_table *table);
+
+/* The directory of that relative path, past no link below the root; the caller closes it soon:
+ * while it is open, the kernel does not tell that it was removed. -1 and errno. */
+int inotify_table_open_directory(const struct inotify_table *table, const char *path);
+
+/* Watches one directory without its subdirectories, for files created, written, closed, moved or
+ * deleted in it, and for its own removal. Returns the watch descriptor, the same as before if it is
+ * watched already; -1 with errno. */
+int inotify_table_add(struct inotify_table *table, const char *path);
+/* Until the directory is there: an event that has no path tells of each new name in the directory
+ * that it is in. Call it again in case that one was replaced. */
+void inotify_table_watch_parent(struct inotify_table *table);
+void inotify_table_leave_parent(struct inotify_table *table);
+
+/* Current path of a watch descriptor, which the caller frees; NULL: it was removed. */
+char *inotify_table_path(int wd);
+
+/* The directory and everything below it: gives their watches the new path; NULL: removes them. */
+void inotify_table_move_below(struct inotify_table *table, const char *from, const char *to);
+/* The kernel has removed the watch (IN_IGNORED). */
+void inotify_table_removed(int wd);
 
 #endif

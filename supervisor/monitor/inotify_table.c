@@ -19,7 +19,7 @@
  *   watches new directories and reports RESCAN.
  * - All its state is global: one table in a process.
  */
-#include "inotify_table.h"
+#include "directory_poller.h"
 
 #include "base/beneath.h"
 #include "base/cleanup.h"

@@ -1,10 +1,10 @@
-#include "inotify_watch.h"
+#include "monitor.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/walk.h"
-#include "inotify_table.h"
+#include "directory_poller.h"
 
 #include <errno.h>
 #include <stdlib.h>

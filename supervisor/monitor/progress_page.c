@@ -1,4 +1,4 @@
-#include "progress_page.h"
+#include "monitor.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -1,13 +1,11 @@
-#include "shim_channel.h"
+#include "monitor.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "left_channel.h"
 #include "process/process.h"
 #include "shared_file.h"
-#include "shim_record.h"
 #include "workspace/workspace.h"
 
 #include <errno.h>

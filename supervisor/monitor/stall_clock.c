@@ -1,6 +1,6 @@
 /* A timer samples the clock in short slices: time beyond one slice between two samples is a
  * stall. */
-#include "stall_clock.h"
+#include "monitor.h"
 
 #include "base/clock.h"
 

@@ -1,4 +1,8 @@
-#include "deadline_budget.h"
+#include "planning.h"
+
+#include "base/text.h"
+
+#include <stdio.h>
 
 static int64_t clamp(int64_t value, int64_t least, int64_t most)
 {
@@ -51,4 +55,262 @@ int64_t deadline_budget_rest_ms(int64_t since_ms, int64_t kill_ms, bool saving)
 	int64_t quarter_ms = (kill_ms - since_ms) / 4;
 
 	return since_ms + (saving ? 3 * quarter_ms : quarter_ms);
+}
+
+/* --- preemption_forecast --- */
+
+/* The share that is done predicts the rest only after this time. */
+#define MEASURED_MS 500
+#define WARN_FIRST_MS (10 * 60 * 1000)
+/* Writes that go on for longer than this, and than two saves, are not one save that will end: the
+ * directory is never quiet. */
+#define SAVE_MOST_MS 60000
+/* A save that is late by a whole gap, and by this time, does not come any more. */
+#define LATE_MOST_MS 1000
+/* No save is punctual: it must be due this share of the gap, or of the time that is left, before
+ * the last moment. */
+#define SPARE_SHARE 4
+/* Before its first save nothing tells when a job saves. The longer it has run without, the less
+ * likely it does so just now: it is waited for if it has run at most so many times as long as what
+ * is left. In its first second a job has nothing to lose. */
+#define FIRST_MOST_WINDOWS 10
+#define FIRST_LEAST_MS 1000
+
+static int64_t known_or_zero(int64_t duration_ms)
+{
+	return duration_ms < 0 ? 0 : duration_ms;
+}
+
+static int64_t save_and_upload_ms(const struct preemption_facts *facts)
+{
+	return known_or_zero(facts->save_ms) + known_or_zero(facts->upload_ms);
+}
+
+/* Checkpoints are uploaded one at a time: the pending one while the job saves, then the fresh one.
+ */
+static bool fresh_save_fits(const struct preemption_facts *facts)
+{
+	int64_t rest = facts->pending ? known_or_zero(facts->rest_ms) : 0;
+	int64_t save = known_or_zero(facts->save_ms);
+
+	return (rest > save ? rest : save) + known_or_zero(facts->upload_ms) <= facts->window_ms;
+}
+
+int64_t preemption_forecast_rest_ms(int64_t elapsed_ms, uint64_t done, uint64_t total,
+				    int64_t usual_ms)
+{
+	if (elapsed_ms >= MEASURED_MS && done > 0 && total >= done)
+		return (int64_t)((double)elapsed_ms * (double)(total - done) / (double)done);
+	if (usual_ms < 0)
+		return -1;
+	return usual_ms > elapsed_ms ? usual_ms - elapsed_ms : 0;
+}
+
+int64_t preemption_forecast_warn_ms(int64_t usual_gap_ms, unsigned said)
+{
+	int64_t first = 2 * usual_gap_ms > WARN_FIRST_MS ? 2 * usual_gap_ms : WARN_FIRST_MS;
+
+	return said > 20 ? INT64_MAX : first << said;
+}
+
+bool preemption_forecast_is_too_long(const struct preemption_facts *facts)
+{
+	return facts->window_ms > 0 && save_and_upload_ms(facts) > facts->window_ms;
+}
+
+static bool is_saving(const struct preemption_facts *facts)
+{
+	return facts->saving_for_ms >= 0 &&
+	       facts->saving_for_ms <= SAVE_MOST_MS + 2 * known_or_zero(facts->save_ms);
+}
+
+int64_t preemption_forecast_next_save_ms(const struct preemption_facts *facts)
+{
+	int64_t late_ms = facts->since_save_ms - facts->save_gap_ms;
+
+	if (facts->save_gap_ms <= 0 || (late_ms > facts->save_gap_ms && late_ms > LATE_MOST_MS))
+		return -1;
+	return late_ms < 0 ? -late_ms : 0;
+}
+
+/* The next save is complete early enough to be uploaded, after the one that is pending. */
+static bool next_save_fits(const struct preemption_facts *facts)
+{
+	struct deadline_budget_facts time = {
+		.deadline_ms = facts->window_ms,
+		.upload_ms = facts->upload_ms,
+	};
+	struct deadline_budget budget = deadline_budget_split(&time);
+	int64_t gap = facts->save_gap_ms, window = facts->window_ms;
+	int64_t spare = (gap < window ? gap : window) / SPARE_SHARE;
+	int64_t due = preemption_forecast_next_save_ms(facts), begin;
+
+	if (due < 0)
+		return false;
+	begin = due + spare;
+	if (facts->pending && facts->rest_ms > begin)
+		begin = facts->rest_ms;
+	return begin < budget.stop_until_ms &&
+	       begin + known_or_zero(facts->upload_ms) < budget.commit_until_ms;
+}
+
+static bool first_save_may_come(const struct preemption_facts *facts)
+{
+	/* It is known how often it saves, and that is later. */
+	if (facts->save_gap_ms > facts->window_ms &&
+	    facts->save_gap_ms - facts->window_ms > facts->unsaved_for_ms)
+		return false;
+	return facts->unsaved_for_ms >= FIRST_LEAST_MS &&
+	       facts->unsaved_for_ms / FIRST_MOST_WINDOWS <= facts->window_ms;
+}
+
+enum preemption_plan preemption_forecast_choose(const struct preemption_facts *facts)
+{
+	if (facts->can_ask && fresh_save_fits(facts))
+		return PREEMPTION_SAVE;
+	if (!facts->can_ask && is_saving(facts))
+		return PREEMPTION_AWAIT_SAVE;
+	if (!facts->can_ask && next_save_fits(facts))
+		return PREEMPTION_AWAIT_NEXT;
+	if (!facts->can_ask && first_save_may_come(facts))
+		return PREEMPTION_AWAIT_FIRST;
+	if (facts->pending && known_or_zero(facts->rest_ms) <= facts->window_ms)
+		return PREEMPTION_FINISH_UPLOAD;
+	return PREEMPTION_NOTHING;
+}
+
+/* " (save takes 12 s, upload 30 s; 2 min 0 s left)", or which of them is not known. Returns
+ * `buffer`. */
+static const char *format_durations(const struct preemption_facts *facts, char *buffer,
+				    size_t capacity)
+{
+	char save[32], upload[32], window[32];
+
+	text_duration(facts->save_ms, save, sizeof(save));
+	text_duration(facts->upload_ms, upload, sizeof(upload));
+	text_duration(facts->window_ms, window, sizeof(window));
+	if (facts->save_ms < 0 && facts->upload_ms < 0)
+		snprintf(buffer, capacity, " (save and upload times not known yet)");
+	else if (facts->save_ms < 0)
+		snprintf(buffer, capacity, " (upload takes %s, save time not known yet; %s left)",
+			 upload, window);
+	else if (facts->upload_ms < 0)
+		snprintf(buffer, capacity, " (save takes %s, upload time not known yet; %s left)",
+			 save, window);
+	else
+		snprintf(buffer, capacity, " (save takes %s, upload %s; %s left)", save, upload,
+			 window);
+	return buffer;
+}
+
+static const char *format_remaining(const struct preemption_facts *facts, char *buffer,
+				    size_t capacity)
+{
+	char rest[32], window[32];
+
+	text_duration(facts->rest_ms, rest, sizeof(rest));
+	text_duration(facts->window_ms, window, sizeof(window));
+	if (facts->rest_ms < 0)
+		snprintf(buffer, capacity, "upload time not known yet");
+	else
+		snprintf(buffer, capacity, "upload takes %s; %s left", rest, window);
+	return buffer;
+}
+
+static const char *format_due(const struct preemption_facts *facts, char *buffer, size_t capacity)
+{
+	int64_t due = preemption_forecast_next_save_ms(facts);
+	char time[32];
+
+	if (due > 0)
+		snprintf(buffer, capacity, "in %s", text_duration(due, time, sizeof(time)));
+	else
+		snprintf(buffer, capacity, "now");
+	return buffer;
+}
+
+/* Neither a fresh checkpoint nor the rest of a pending upload fits. */
+static const char *why_nothing(const struct preemption_facts *facts)
+{
+	if (!facts->any_durable)
+		return facts->can_ask || facts->pending
+			       ? "nothing is durable, and the time is too short; a checkpoint is "
+				 "tried all the same"
+			       : "nothing is durable, and the job cannot be asked for a checkpoint";
+	return facts->can_ask
+		       ? "rely on the newest durable checkpoint; a fresh one is tried, but usually "
+			 "takes longer than the time left"
+		       : "rely on the newest durable checkpoint: the job cannot be asked for a "
+			 "fresh one";
+}
+
+const char *preemption_forecast_format_plan(const struct preemption_facts *facts, char *buffer,
+					    size_t capacity)
+{
+	char detail[160], due[48];
+
+	switch (preemption_forecast_choose(facts)) {
+	case PREEMPTION_SAVE:
+		snprintf(buffer, capacity, "plan: a fresh checkpoint%s",
+			 format_durations(facts, detail, sizeof(detail)));
+		break;
+	case PREEMPTION_AWAIT_SAVE:
+		snprintf(buffer, capacity,
+			 "plan: wait for the save in progress; the job cannot be asked for another "
+			 "checkpoint%s",
+			 format_durations(facts, detail, sizeof(detail)));
+		break;
+	case PREEMPTION_AWAIT_NEXT:
+		if (facts->trains_on)
+			snprintf(buffer, capacity,
+				 "plan: the job trains on until no further save is due in time "
+				 "(the next one is due %s); it cannot be asked for a checkpoint%s",
+				 format_due(facts, due, sizeof(due)),
+				 format_durations(facts, detail, sizeof(detail)));
+		else
+			snprintf(buffer, capacity,
+				 "plan: wait for the next save, due %s; the job cannot be asked "
+				 "for a "
+				 "checkpoint%s",
+				 format_due(facts, due, sizeof(due)),
+				 format_durations(facts, detail, sizeof(detail)));
+		break;
+	case PREEMPTION_AWAIT_FIRST:
+		snprintf(buffer, capacity,
+			 "plan: wait for the first save, which may come in time; the job cannot be "
+			 "asked for a checkpoint%s",
+			 format_durations(facts, detail, sizeof(detail)));
+		break;
+	case PREEMPTION_FINISH_UPLOAD:
+		snprintf(buffer, capacity, "plan: upload the newest complete checkpoint (%s); %s",
+			 format_remaining(facts, detail, sizeof(detail)),
+			 facts->can_ask ? "then try a fresh one"
+					: "the job cannot be asked for a fresh one");
+		break;
+	case PREEMPTION_NOTHING:
+		snprintf(buffer, capacity, "plan: %s", why_nothing(facts));
+		break;
+	}
+	return buffer;
+}
+
+const char *preemption_forecast_format_loss(const struct preemption_facts *facts, char *buffer,
+					    size_t capacity)
+{
+	bool fits = facts->can_ask && facts->save_ms >= 0 && facts->upload_ms >= 0 &&
+		    facts->window_ms > 0 && !preemption_forecast_is_too_long(facts);
+	char behind[32];
+
+	text_duration(facts->behind_ms, behind, sizeof(behind));
+	snprintf(buffer, capacity, "a preemption now would lose %s%s", behind,
+		 fits ? " if it came without a notice" : "");
+	return buffer;
+}
+
+/* As the clouds document it: AWS two minutes, Google Cloud and Azure (at least) 30 s. */
+int64_t preemption_forecast_window_of(const char *cloud)
+{
+	if (text_equal(cloud, "aws"))
+		return 120000;
+	return text_equal(cloud, "gcp") || text_equal(cloud, "azure") ? 30000 : 0;
 }

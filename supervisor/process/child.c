@@ -1,4 +1,4 @@
-#include "child.h"
+#include "process.h"
 
 #include "base/file.h"
 #include "base/text.h"

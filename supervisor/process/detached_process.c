@@ -1,11 +1,11 @@
-#include "detached_process.h"
+#include "process.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "process_role.h"
+#include "process_tree.h"
 
-#include <ctype.h>
+#include <regex.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -13,15 +13,6 @@
 #define READ_AGAIN_MS 5
 
 /* --- which processes go on --- */
-
-/* `names` ends in NULL. */
-static bool is_among(const char *name, const char *const *names)
-{
-	for (; *names; names++)
-		if (text_equal(name, *names))
-			return true;
-	return false;
-}
 
 /* Programs that jobs leave behind, and that end by themselves or never. */
 static bool is_helper_name(const char *name)
@@ -31,10 +22,13 @@ static bool is_helper_name(const char *name)
 		"wandb-core",  "gpu_stats", "mlflow",      "aim",         "nvidia-smi",  "rocm-smi",
 		"dcgmi",       "sleep",     "tail",        "cat",         "tee",         "watch",
 		"vmstat",      "iostat",    "dstat",       "sar",         "ccache",      "sccache",
-		"jupyter-lab", "ssh",       "sshd",        "rsync",       "logger",      NULL,
+		"jupyter-lab", "ssh",       "sshd",        "rsync",       "logger",
 	};
+	bool found = false;
 
-	return is_among(name, names);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		found |= text_equal(name, names[i]);
+	return found;
 }
 
 static bool is_helper(const struct process *process)
@@ -242,102 +236,44 @@ bool detached_process_may_write(void)
 
 /* --- commands --- */
 
-struct words {
-	const char *at; /* rest of a shell's text; NULL: the words of `argv` */
-	char *const *argv;
-	char word[128];
-	bool first; /* the word begins a command */
-};
+/* What may stand before a command, as in "FOO=1 nice -n 10 env tmux", and within one. */
+#define BEFORE                                                                               \
+	"(^|[;&|(\n])[ \t]*((([^ ]*/)?(env|nice|nohup|setsid|exec|sudo|time|then|do|stdbuf|" \
+	"command)|-[^ \t]*|[^ \t;&|]*=[^ \t]*|[0-9][^ \t]*)[ \t]+)*([^ \t;&|]*/)?"
+#define WITHIN "[^;&|\n]*[ \t]"
+#define LETTERS "-[A-Za-z]*"
 
-static bool next_of_text(struct words *words)
+static bool matches(const char *text, const char *pattern)
 {
-	size_t gap = strspn(words->at, " \t\n\\;&|()\"'"), length;
+	regex_t regex;
+	bool found = regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) == 0 &&
+		     regexec(&regex, text, 0, NULL, 0) == 0;
 
-	words->first |= memchr(words->at, ';', gap) || memchr(words->at, '&', gap) ||
-			memchr(words->at, '|', gap) || memchr(words->at, '(', gap) ||
-			memchr(words->at, '\n', gap);
-	words->at += gap;
-	length = strcspn(words->at, " \t\n\\;&|()\"'");
-	if (length >= sizeof(words->word))
-		text_set(words->word, sizeof(words->word), "?");
-	else
-		text_set(words->word, length + 1, words->at);
-	words->at += length;
-	return length > 0;
-}
-
-static bool next_word(struct words *words)
-{
-	if (words->at)
-		return next_of_text(words);
-	if (!*words->argv)
-		return false;
-	text_set(words->word, sizeof(words->word), *words->argv++);
-	return true;
-}
-
-/* A word before the command: "env", "FOO=1", "nice", "-n", "10". */
-static bool goes_before(const char *word)
-{
-	static const char *const names[] = {"env",  "nice", "nohup", "setsid", "exec",    "sudo",
-					    "time", "then", "do",    "stdbuf", "command", NULL};
-
-	return is_among(text_last_part(word), names) || word[0] == '-' || strchr(word, '=') ||
-	       isdigit((unsigned char)word[0]);
-}
-
-/* "-dmS" has both letters. */
-static bool has_option(const char *word, char letter)
-{
-	return word[0] == '-' && word[1] != '-' && strchr(word, letter);
-}
-
-static const char *refuse_words(struct words *words)
-{
-	enum {
-		OTHER,
-		TMUX,
-		TMUX_NEW,
-		SCREEN
-	} command = OTHER;
-	bool detached = false;
-
-	words->first = true;
-	while (next_word(words)) {
-		const char *word = words->word;
-
-		if (words->first) {
-			command = text_equal(text_last_part(word), "tmux")     ? TMUX
-				  : text_equal(text_last_part(word), "screen") ? SCREEN
-									       : OTHER;
-			words->first = goes_before(word);
-			detached = false;
-		} else if (command == TMUX && text_starts(word, "new")) {
-			command = TMUX_NEW;
-		} else if (command == TMUX_NEW && has_option(word, 'd')) {
-			return "tmux runs the command in a server of its own, where it can be "
-			       "neither saved nor waited for: run reprieve inside tmux (tmux "
-			       "new-session -d 'reprieve run -- ...')";
-		} else if (command == SCREEN) {
-			detached |= has_option(word, 'd');
-			if (detached && has_option(word, 'm'))
-				return "screen runs the command in a session of its own, where it "
-				       "can be neither saved nor waited for: run reprieve inside "
-				       "screen (screen -dm reprieve run -- ...)";
-		}
-	}
-	return NULL;
+	regfree(&regex);
+	return found;
 }
 
 const char *detached_process_refuse_command(char *const *command)
 {
-	struct words words = {.argv = command};
-	const char *why = refuse_words(&words);
+	auto_(bytes_release) struct bytes text = {0};
 
-	for (char *const *word = command; !why && *word; word++)
-		if (word > command && text_equal(word[-1], "-c")) {
-			words = (struct words){.at = *word};
-			why = refuse_words(&words);
-		}
-	return why;
+	/* What a shell is given is a command of its own. */
+	for (char *const *word = command; *word; word++)
+		bytes_format(&text, NULL, "%s%s",
+			     word == command              ? ""
+			     : text_equal(word[-1], "-c") ? ";"
+							  : " ",
+			     *word);
+	bytes_append(&text, "", 1, NULL);
+	if (matches((const char *)text.data, BEFORE "tmux[ \t](" WITHIN ")?new" WITHIN LETTERS "d"))
+		return "tmux runs the command in a server of its own, where it can be neither "
+		       "saved nor waited for: run reprieve inside tmux (tmux new-session -d "
+		       "'reprieve run -- ...')";
+	/* "-dmS" has both letters. */
+	if (matches((const char *)text.data, BEFORE
+		    "screen[ \t](" WITHIN ")?" LETTERS "(d(" WITHIN "-)?[A-Za-z]*m|m[A-Za-z]*d)"))
+		return "screen runs the command in a session of its own, where it can be neither "
+		       "saved nor waited for: run reprieve inside screen (screen -dm reprieve run "
+		       "-- ...)";
+	return NULL;
 }

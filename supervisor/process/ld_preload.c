@@ -1,4 +1,4 @@
-#include "ld_preload.h"
+#include "process.h"
 
 #include "base/text.h"
 #include "process_tree.h"

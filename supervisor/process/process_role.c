@@ -1,4 +1,4 @@
-#include "process_role.h"
+#include "process_tree.h"
 
 #include "base/text.h"
 

@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "process_role.h"
 #include "shim/shim.h"
 
 #include <errno.h>

@@ -4,9 +4,9 @@
  * knows no part of it but by the plain values of struct run_facts.
  *
  *	sentences.c		a row for each sentence of the core: for the log, an event, or both
- *	progress_display.c	how far an upload is, and what time a notice leaves
  *	save_place.c		that the job saves elsewhere, or nothing at all
- *	status_report.c		PURE: what `reprieve status` tells
+ *	status_report.c		PURE: what `reprieve status` tells; how far an upload is, and
+ *				what time a notice leaves
  *	end_report.c		how it has ended, and what is durable
  */
 #ifndef REPORTING_H
@@ -115,7 +115,7 @@ void report_no_store(struct reports *reports, const char *what);
 void report_sentence(struct reports *reports, enum job_sentence sentence, const char *text,
 		     const struct snapshot_outcome *snapshot);
 
-/* --- progress_display.c --- */
+/* --- status_report.c --- */
 /* After each step: begins or ends to show an upload and the time that a notice leaves. */
 void display_follow(struct reports *reports, const struct job_model *model,
 		    int64_t upload_began_ms);

@@ -1,7 +1,7 @@
 /*
  * Says when the job saves elsewhere than where it is watched, or nothing at all.
  *
- * What looks like a checkpoint (shim/saved_elsewhere.h) and is saved elsewhere is said at once,
+ * What looks like a checkpoint (shim/saved_elsewhere.c) and is saved elsewhere is said at once,
  * with the directory to name instead. That nothing was seen at all is said after a minute where
  * saves are expected. At the end follows what came of it. A single file may be anything, as a data
  * set in a cache: it is not said where a checkpoint was found at the start, which says where the

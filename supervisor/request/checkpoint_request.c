@@ -1,4 +1,4 @@
-#include "checkpoint_request.h"
+#include "request.h"
 
 #include "base/clock.h"
 #include "base/log.h"

@@ -1,4 +1,4 @@
-#include "rank_progress.h"
+#include "request.h"
 
 #include "base/clock.h"
 #include "base/log.h"

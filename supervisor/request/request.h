@@ -1,21 +1,329 @@
 /*
  * supervisor/request/: asks the job for a checkpoint, and follows how its ranks react.
  *
- * Read first: checkpoint_request.h, then its rules for the ranks.
+ * Read first: checkpoint_request.c, then its rules for the ranks.
  *
  * For other folders:
  *
- *	checkpoint_request.h	sends a request: by signal, by polled flag, or by command; PURE:
+ *	checkpoint_request.c	sends a request: by signal, by polled flag, or by command; PURE:
  *				which processes get the signal
- *	rank_progress.h		PURE: for each rank: asked, delivered, saving, late; observes the
+ *	rank_progress.c		PURE: for each rank: asked, delivered, saving, late; observes the
  *				ranks that were asked, until the request is over
- *	sigterm_hold.h		when processes get a SIGTERM that the shim holds back for them
+ *	sigterm_hold.c		when processes get a SIGTERM that the shim holds back for them
  */
 #ifndef REQUEST_H
 #define REQUEST_H
 
-#include "checkpoint_request.h"
-#include "rank_progress.h"
-#include "sigterm_hold.h"
+#include "base/cleanup.h"
+#include "base/loop.h"
+#include "completion/completion.h"
+#include "core/core.h"
+#include "frameworks/frameworks.h"
+#include "process/process.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* --- checkpoint_request.c --- */
+
+/*
+ * Asks the job for a checkpoint: by a signal to its processes, by a flag that they poll, or by a
+ * command. A signal is sent only to a process that has a handler for it. A job or rank that cannot
+ * be asked yet, because it is still starting, is tried again until checkpoint_request_stop(). A
+ * process gets at most one signal for each request, because handlers of trainers are not
+ * re-entrant. Lives on the loop.
+ */
+
+/*
+ * PURE. Selects the processes that get the request for a checkpoint. A signal to the wrong process
+ * costs the job: a process without a handler dies, a DataLoader worker that inherited the handler
+ * would save too, and a launcher ends its ranks.
+ */
+
+struct rank {
+	pid_t pid;
+	uint64_t start_time; /* struct process */
+	int64_t number;      /* PROCESS_NO_RANK: the job has no rank numbers */
+};
+
+struct rank_criteria {
+	/* the job's main process */
+	pid_t main_pid;
+	int signal;
+	enum profile_target whom;
+	/* Processes that have written checkpoints, first those that have saved by themselves
+	 * before; the others have begun with the save that is under way, as a copier does. May be
+	 * NULL. */
+	const pid_t *writers;
+	size_t saver_count, writer_count;
+	/* asked in this request already: no process of these ranks is selected again */
+	const struct rank *asked;
+	size_t asked_count;
+};
+
+struct rank_selection {
+	/* in the order of the process tree; each has a handler for the signal */
+	struct rank *ranks;
+	size_t count;
+	/* how many ranks are to be asked in all: with those asked before, and those that have no
+	 * handler yet */
+	size_t expected;
+	/* if count is 0: why, for the user */
+	char reason[160];
+};
+
+/*
+ * `tree` has parents before their children. The first of these rules that finds a process is used:
+ *   1. for each rank in the environment (RANK, MPI's rank, LOCAL_RANK), the topmost process that
+ *      catches the signal;
+ *   2. those that have saved before and catch it, and processes beside them that run the same
+ *      script;
+ *   3. from the main process downwards, the first processes that catch it;
+ *   4. the topmost shell or other wrapper that catches it.
+ * Launchers, copiers, DataLoader workers and, without a rank, writers that have not saved before
+ * are never selected. `whom` may reduce the result to one rank. If `asked` is not empty, only ranks
+ * of rule 1 are added that were not ready before.
+ */
+void rank_selection_make(const struct process_tree *tree, const struct rank_criteria *criteria,
+			 struct rank_selection *selection);
+void rank_selection_release(struct rank_selection *selection);
+AUTO(struct rank_selection, rank_selection_release);
+
+struct checkpoint_request_callbacks {
+	/* The request is about to be sent: later writes of the job may answer it. A fast job
+	 * answers before `asked` is called. */
+	void (*on_request_sending)(void *arg);
+	/* The request was sent to `ranks` (none for a command). Called again for ranks that were
+	 * not ready the first time. `expected`: how many are to get it in the end. */
+	void (*asked)(void *arg, const struct rank *ranks, size_t count, size_t expected);
+	/* The request could not be sent; `why` is a sentence. Called at most once for each request.
+	 * Further tries follow if they can succeed. */
+	void (*on_request_failed)(void *arg, const char *why);
+	/* Fills in the PIDs of processes that have written checkpoints; returns their number.
+	 * *savers: of these, the first ones have saved before (struct rank_criteria). */
+	size_t (*writers)(void *arg, pid_t *pids, size_t most, size_t *savers);
+	/* Number of processes that poll the flag. */
+	size_t (*count_polling_processes)(void *arg);
+	/* Raises the flag. */
+	void (*raise)(void *arg);
+	void *arg;
+};
+
+struct checkpoint_request {
+	struct loop *loop;
+	/* not REQUEST_AUTO: set REQUEST_SIGNAL, SIGTERM and `may_flag` instead */
+	enum request_method method;
+	bool may_flag; /* use the flag instead of the signal once a process polls */
+	int signal;
+	enum profile_target whom;
+	const char *command;
+	const char *const *environment; /* "NAME=value" for the command; borrowed */
+	const struct signals_inherited *inherited;
+	struct checkpoint_request_callbacks callbacks;
+
+	/* the members below are private, except `by_flag` */
+	struct timer retry_timer;
+	pid_t child;
+	pid_t command_pid;
+	/* ranks that got the signal in this request */
+	struct rank *asked;
+	size_t asked_count;
+	/* when that began: before any of them can have got it */
+	int64_t sent_ms;
+	bool failure_reported, retrying;
+	/* this request was sent by the flag */
+	bool by_flag;
+};
+
+/* Sends a new request. The caller has set all members of `request` down to `callbacks`. `child`:
+ * the job's main process. Reads /proc: some 20 us for each process of the machine. */
+void checkpoint_request_start(struct checkpoint_request *request, pid_t child);
+/* Would a signal sent now reach a process that handles it, or was one sent in this request? Reads
+ * /proc as well. */
+bool checkpoint_request_has_target(const struct checkpoint_request *request, pid_t child);
+/* Was the signal sent to this process in this request, which was begun later than `since_ms`? */
+bool checkpoint_request_has_signalled(const struct checkpoint_request *request, pid_t pid,
+				      int64_t since_ms);
+/* Ends the tries. A signal that was sent cannot be taken back. */
+void checkpoint_request_stop(struct checkpoint_request *request);
+void checkpoint_request_release(struct checkpoint_request *request);
+/* A process was reaped. True: it was the checkpoint command; a failure of it is reported through
+ * `on_request_failed`. */
+bool checkpoint_request_reaped(struct checkpoint_request *request, pid_t pid, int status);
+
+/* --- rank_progress.c --- */
+
+/*
+ * PURE. Progress of a checkpoint request for each rank: asked, signal delivered, saving; and when a
+ * change is worth a log line. No I/O and no clock: the job samples the processes and hands the
+ * observations in.
+ *
+ * A signal that was delivered is not yet handled: CPython runs handlers between two bytecodes, so
+ * that one call into a library can delay the handler for minutes. Nor is a handler seen that only
+ * notes the wish, for the end of the step. The signal is not sent again. So what is said is that a
+ * rank has not begun to save; that it waits in one call, only if its main thread has not run since.
+ */
+
+#define RANK_PROGRESS_PATIENCE_MS 5000
+#define RANK_PROGRESS_LINE_SIZE 320
+
+/* One sample of a process. */
+struct rank_observation {
+	uint64_t cpu_ticks, switches; /* struct process_sample */
+	bool gone;
+	/* the signal is not delivered yet */
+	bool pending;
+	/* the process, or one that it started, has written a checkpoint file since it was asked */
+	bool wrote;
+	/* it did so before it was asked */
+	bool writes;
+	char state; /* struct process */
+};
+
+struct rank_progress_item {
+	struct rank rank;
+	int64_t asked_ms;
+	uint64_t cpu_ticks, switches;
+	int64_t moved_ms; /* the last sample in which its main thread had run */
+	bool observed, gone, delivered, saving;
+	bool writes;
+	char state;
+};
+
+struct rank_progress {
+	struct rank_progress_item *items;
+	size_t count, expected;
+	int64_t begun_ms, asked_ms; /* start of the request; when the last rank was asked */
+	int64_t patience_ms;
+	/* what the last log line contained */
+	struct rank_counts {
+		size_t count, expected, saving, gone, late;
+	} said;
+	int64_t said_ms, said_late_ms;
+	bool said_any;
+};
+
+/* Begins a new request. `patience_ms`: a rank that writes nothing for so long counts as late. */
+void rank_progress_begin(struct rank_progress *rank_progress, int64_t patience_ms, int64_t now_ms);
+void rank_progress_release(struct rank_progress *rank_progress);
+
+/* These ranks were asked just now; `expected`: how many are to be asked in all. */
+void rank_progress_add(struct rank_progress *rank_progress, const struct rank *ranks, size_t count,
+		       size_t expected, int64_t now_ms);
+
+/* Hands in a sample of rank `index` (< count). */
+void rank_progress_observe(struct rank_progress *rank_progress, size_t index,
+			   const struct rank_observation *look, int64_t now_ms);
+
+/* True: there is news, which `line` now contains, and which counts as logged. */
+bool rank_progress_report(struct rank_progress *rank_progress, int64_t now_ms, char *line,
+			  size_t capacity);
+
+/* Writes "8/8 ranks asked in 0.2 s, 7 saving, rank 3 has not begun to save for 12 s (it waits in
+ * one long call)" to `line` and returns it. */
+const char *rank_progress_format(const struct rank_progress *rank_progress, int64_t now_ms,
+				 char *line, size_t capacity);
+
+/* Number of ranks that are saving. */
+size_t rank_progress_saving(const struct rank_progress *rank_progress);
+
+/* What `reprieve status` says of it: `asking`, the job is being asked; `answered`, it has saved.
+ * Owned by the caller; NULL: none was asked. */
+json_t *rank_progress_json(const struct rank_progress *rank_progress, bool asking, bool answered,
+			   int64_t now_ms);
+
+/* Follows a request rank by rank: observes the processes that were asked, and logs what has changed
+ * (rank_progress.c decides what is worth a line). On the loop; nothing blocks. */
+
+/* The caller fills what is above the line of a zeroed struct. */
+struct rank_watch {
+	struct loop *loop;
+	struct tracker *tracker;                   /* knows who writes; NULL: nobody does */
+	int signal;                                /* that asks */
+	void (*news)(void *arg, const char *line); /* which is logged already */
+	void *arg;
+	/* --- */
+	struct rank_progress progress; /* of the newest request */
+	struct timer timer;
+};
+
+/* A new request is sent. `patience_ms`: rank_progress_begin(). */
+void rank_watch_begin(struct rank_watch *watch, int64_t patience_ms);
+/* These ranks were asked just now, of `expected` in all. */
+void rank_watch_add(struct rank_watch *watch, const struct rank *ranks, size_t count,
+		    size_t expected);
+/* Observes once more, then stops. The progress stays readable. */
+void rank_watch_end(struct rank_watch *watch);
+
+/* --- sigterm_hold.c --- */
+
+/*
+ * Decides when the job's processes get a SIGTERM that the shim holds back (--shield).
+ *
+ * Slurm, systemd and `docker stop` send SIGTERM to every process at once, the supervisor included.
+ * The shim (shim/sigterm_handler.c) holds it back in each process of the job and reports it. If the
+ * supervisor gets one too, the processes get theirs after the checkpoint is saved. A SIGTERM that
+ * was sent to processes of the job, and not to the supervisor, is released, because it is no
+ * notice. The user is told of it where the sender is seen outside: one that has ended (`kill`,
+ * `pkill`) may be a process of the job.
+ */
+
+/* How much later than the job's processes the supervisor may get the same signal. */
+#define SIGTERM_HOLD_PATIENCE_MS 300
+
+struct sigterm_hold_facts {
+	bool ended;          /* nothing is held back any more */
+	bool noticed;        /* there is a stop notice */
+	bool sender_ours;    /* the sender is a process of the job */
+	bool sender_outside; /* it is none, or in another PID namespace; neither: it has ended */
+	bool for_ours;       /* it replaces one that we sent: see sigterm_hold_add() */
+	int64_t held_ms;     /* held back for so long */
+};
+
+enum sigterm_hold_verdict {
+	SIGTERM_HOLD_KEEP,    /* until the checkpoint is saved */
+	SIGTERM_HOLD_WAIT,    /* decide again after SIGTERM_HOLD_PATIENCE_MS */
+	SIGTERM_HOLD_RELEASE, /* the process gets it now */
+	SIGTERM_HOLD_MEANT    /* ... and somebody outside the job meant it, not us */
+};
+
+/* PURE. The decision for one process. */
+enum sigterm_hold_verdict sigterm_hold_decide(const struct sigterm_hold_facts *facts);
+
+struct held_process {
+	pid_t pid, sender;
+	uint64_t start_time;
+	bool for_ours, sender_ours, sender_outside; /* when it was reported */
+	int64_t held_ms;                            /* without the time in which we were stalled */
+};
+
+struct sigterm_hold {
+	struct loop *loop;
+	struct tracker *tracker; /* NULL: the functions below do nothing */
+	struct timer timer;
+	int64_t judged_ms;
+	struct held_process *processes;
+	size_t count;
+	bool active, noticed, said, said_meant;
+};
+
+/* Begins to hold back SIGTERM. Call it before the job is started; `tracker` may be NULL. Does not
+ * block. */
+void sigterm_hold_start(struct sigterm_hold *sigterm_hold, struct loop *loop,
+			struct tracker *tracker);
+/*
+ * The shim in `pid` holds back a SIGTERM from `sender` (0: unknown). `for_ours`: we have sent one
+ * as well, which the process has not received. The kernel keeps only the first of two pending
+ * signals of one kind (signal(7)), so that this one stands for both.
+ */
+void sigterm_hold_add(struct sigterm_hold *sigterm_hold, pid_t pid, pid_t sender, bool for_ours);
+/* There is a stop notice, or it was cancelled. */
+void sigterm_hold_set_notice(struct sigterm_hold *sigterm_hold, bool stands);
+/* Releases all that is held back, and lets later SIGTERMs pass, until sigterm_hold_start(). */
+void sigterm_hold_end(struct sigterm_hold *sigterm_hold);
+void sigterm_hold_release(struct sigterm_hold *sigterm_hold);
 
 #endif

@@ -1,4 +1,4 @@
-#include "sigterm_hold.h"
+#include "request.h"
 
 #include "base/clock.h"
 #include "base/log.h"

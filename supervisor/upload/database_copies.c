@@ -1,11 +1,10 @@
-#include "database_copies.h"
+#include "snapshot_run.h"
 
 #include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/held_directory.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "database_backup.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "early_upload.h"
+#include "snapshot_run.h"
 
 #include "base/beneath.h"
 #include "base/held_directory.h"

@@ -1,4 +1,4 @@
-#include "retention_worker.h"
+#include "upload.h"
 
 #include "base/clock.h"
 #include "base/text.h"

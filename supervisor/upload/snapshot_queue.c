@@ -1,13 +1,10 @@
-#include "snapshot_queue.h"
+#include "upload.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "completion/completion.h"
-#include "database_copies.h"
-#include "early_upload.h"
-#include "retention_worker.h"
 #include "snapshot_run.h"
 #include "workspace/workspace.h"
 

@@ -5,12 +5,160 @@
 #ifndef SNAPSHOT_RUN_H
 #define SNAPSHOT_RUN_H
 
-#include "database_copies.h"
-#include "early_upload.h"
-#include "snapshot_queue.h"
+#include "base/cancel.h"
+#include "base/err.h"
+#include "base/workers.h"
+#include "storage/storage.h"
+#include "upload.h"
+#include "workspace/workspace.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* --- database_copies.c --- */
+
+/*
+ * The SQLite databases among the files of a checkpoint directory, and copies of them for the
+ * snapshot that is being taken: neither a prefix of a database nor its files one after the other
+ * are a database. The copies are in our folder beside the directory for as long as the snapshot is
+ * saved. Blocks; lives on one worker thread.
+ */
+
+struct database_copies;
+
+/* `workspace` is borrowed. The caller frees with database_copies_free(). */
+struct database_copies *database_copies_new(struct workspace *workspace);
+/* Removes the copies too. NULL is fine. */
+void database_copies_free(struct database_copies *copies);
+
+/* Before the snapshot: removes what an earlier one left, and finds the databases. `skip` says which
+ * files are none of ours: what is not saved, and what is part of a checkpoint. */
+void database_copies_find(struct database_copies *copies, bool (*skip)(void *arg, const char *path),
+			  void *arg, struct cancel *cancel);
+/*
+ * Copies each of them: once the other files have been opened, because a database may be locked for
+ * seconds. What cannot be copied is warned about, once for each path, and is then not in the
+ * snapshot: half a database is worse than none. Ends early when cancelled; what was not copied
+ * until then is left out in silence.
+ */
+void database_copies_make(struct database_copies *copies, struct cancel *cancel);
+/* When the snapshot is taken: removes the copies and forgets the databases. */
+void database_copies_remove(struct database_copies *copies);
+
+/* Is the file, which is relative to the directory, a database that was found? */
+bool database_copies_include(const struct database_copies *copies, const char *path);
+/* The copy of the database `path`: its path in database_copies_directory(). NULL: it is no
+ * database, or there is no copy of it. Borrowed until the next find or remove. */
+const char *database_copies_source(const struct database_copies *copies, const char *path);
+/* Our folder, held open; borrowed. */
+int database_copies_directory(const struct database_copies *copies);
+/* Is the path not to be in the snapshot: a side file of a database, or a database that could not be
+ * copied? */
+bool database_copies_exclude(const struct database_copies *copies, const char *path);
+
+/* --- database_backup.c --- */
+
+/*
+ * Copies an SQLite database that a job may be writing to, so that the copy is a state that the
+ * database had: what had been committed, and no part of anything else. The one door to libsqlite3.
+ *
+ * A database that is in use is copied by SQLite's own online backup, through a connection that may
+ * only read. One that nobody has open is copied as a file, together with its log or journal, and
+ * the copy is recovered: SQLite could only open it in place by creating side files there, or by
+ * rolling a transaction back. Nothing in the job's directory is created, changed or removed.
+ */
+
+enum {
+	/* Bytes at the start of a database that say what it is (https://sqlite.org/fileformat.html,
+	 * 1.3). */
+	DATABASE_HEADER_SIZE = 20,
+	/* No database but an empty one is smaller. */
+	DATABASE_SIZE_LEAST = 512
+};
+
+/* PURE. Does a file that begins like this hold a database? */
+bool database_header_matches(const uint8_t *header, size_t size);
+
+/* PURE. Is `path` a log, index or journal of `database`: its name and "-wal", "-shm" or "-journal"?
+ * Both are relative to the same directory. */
+bool database_is_side_file(const char *path, const char *database);
+
+enum database_way {
+	DATABASE_ONLINE, /* SQLite's online backup */
+	DATABASE_AT_REST /* its files, and a recovery of the copy */
+};
+
+/* PURE. How to copy a database with this header. A database in WAL mode has both its log (-wal) and
+ * its index (-shm) while a connection is open. */
+enum database_way database_way_choose(const uint8_t header[DATABASE_HEADER_SIZE], bool wal,
+				      bool shm);
+
+struct database_time {
+	/* For how long others may keep us from getting further. */
+	int64_t patience_ms;
+	/* For one database, in all; CLOCK_NEVER: no limit. */
+	int64_t whole_ms;
+};
+
+/* PURE. `left_ms` is the time that is left for the whole snapshot (cancel_left_ms()). */
+struct database_time database_time_from(int64_t left_ms);
+
+/* A file below a directory that is held open. SQLite takes nothing but `absolute`, which is the
+ * same file: what it has opened by that name is compared, and not used if it is another file. */
+struct database_place {
+	int directory;
+	const char *path; /* relative to it */
+	const char *absolute;
+};
+
+/*
+ * Copies the database `from` to the new file `to`. Blocks. The copy needs no
+ * side files; after a failure nothing of it is left. Writers are not held up in WAL mode; else for
+ * as long as 16 MiB take to be read. ERR_RETRY: others held it locked all the time. ERR_CORRUPT: it
+ * is damaged, or no database. ERR_NO_SPACE: the copy would take more than half of the space that is
+ * left beside it.
+ */
+int database_backup(const struct database_place *from, const struct database_place *to,
+		    struct database_time time, struct cancel *cancel, struct err *err);
+
+/* --- early_upload.c --- */
+
+/*
+ * Uploads large files of a checkpoint that is still being written: closed files, and the parts by
+ * which open files grow, for as long as they do. It runs at most once at a time, on the worker that
+ * also uploads snapshots, and yields it at once when a snapshot waits. Lives on the loop; nothing
+ * here blocks.
+ */
+
+struct early_upload;
+
+struct early_upload_options {
+	struct workers *workers;
+	struct storage *storage;
+	const char *directory;       /* borrowed */
+	void (*finished)(void *arg); /* on the loop, when none runs or waits any more */
+	void *arg;
+};
+
+int early_upload_new(const struct early_upload_options *options, struct early_upload **early_upload,
+		     struct err *err);
+/* Call after workers_free(), which waits for the running upload. */
+void early_upload_free(struct early_upload *early_upload);
+
+/* `closed`, `open`: relative paths, NULL-terminated; takes ownership. `id` and `parent` are those
+ * of the snapshot that will follow. An early upload that runs goes on to these when it is done
+ * with what its files have grown by so far. */
+void early_upload_start(struct early_upload *early_upload, struct snapshot_id id,
+			struct snapshot_id parent, char **closed, char **open);
+bool early_upload_is_busy(const struct early_upload *early_upload);
+/* Ends the running upload soon: packs that are under way are still sent. `finished` is still
+ * called. */
+void early_upload_yield(struct early_upload *early_upload);
+/* Ends it at once and for good. Call before workers_free(). */
+void early_upload_stop(struct early_upload *early_upload);
 
 /* A checkpoint's number stands in it once. */
 struct numbers {

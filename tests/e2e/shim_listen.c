@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/loop.h"
-#include "monitor/shim_channel.h"
+#include "monitor/monitor.h"
 
 #include <stdio.h>
 #include <sys/epoll.h>

@@ -3,8 +3,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "cloud/file_reply.h"
-#include "cloud/source_list.h"
+#include "cloud/reply.h"
+#include "cloud/watcher.h"
 
 #define SEEN_MS 50000
 /* 2026-04-11T22:00:00Z */

@@ -4,10 +4,7 @@
 
 #include "base/clock.h"
 #include "base/instance_metadata.h"
-#include "cloud/aws_reply.h"
-#include "cloud/azure_reply.h"
-#include "cloud/gcp_reply.h"
-#include "cloud/termination_reply.h"
+#include "cloud/reply.h"
 
 enum {
 	ARRIVED_MS = 50000,

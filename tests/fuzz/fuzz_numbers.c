@@ -3,8 +3,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "cloud/deadline_time.h"
-#include "cloud/gcp_reply.h"
+#include "cloud/reply.h"
+#include "cloud/watcher.h"
 
 #include <inttypes.h>
 

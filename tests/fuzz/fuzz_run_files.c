@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/cleanup.h"
-#include "drill/event_log_reader.h"
+#include "drill/verdict.h"
 #include "workspace/completion_record.h"
 
 /* What is read is written the same again. */

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "monitor/shim_channel.h"
+#include "monitor/monitor.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

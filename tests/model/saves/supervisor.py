@@ -150,7 +150,7 @@ class Supervisor:
                 self.c.sim_all_closed(self.sim, path.encode())
 
     def take_look(self, now):
-        """As directory_poller.c."""
+        """As directory_monitor.c."""
         since, found = self.scanned, {p: (i.size, i.written, i.number) for p, i in self.world.files.items() if i.kind == "file"}
         for path in sorted(found):
             if self.scan.get(path) != found[path]:

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "cloud/announced.h"
+#include "cloud/watcher.h"
 
 #include <stdio.h>
 #include <string.h>

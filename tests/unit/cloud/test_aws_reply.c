@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "cloud/aws_reply.h"
+#include "cloud/reply.h"
 
 #include <string.h>
 

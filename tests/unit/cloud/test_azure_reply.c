@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "cloud/azure_reply.h"
+#include "cloud/reply.h"
 
 #include <stdlib.h>
 #include <string.h>

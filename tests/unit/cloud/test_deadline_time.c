@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cloud/deadline_time.h"
+#include "cloud/watcher.h"
 
 #define NOW 1775944800000
 

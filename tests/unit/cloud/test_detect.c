@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "cloud/detect.h"
+#include "cloud/watcher.h"
 
 #include <stdlib.h>
 

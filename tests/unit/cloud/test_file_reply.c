@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "cloud/file_reply.h"
+#include "cloud/reply.h"
 
 #include <stdio.h>
 #include <string.h>

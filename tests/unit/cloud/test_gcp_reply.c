@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "cloud/gcp_reply.h"
+#include "cloud/reply.h"
 
 #include <string.h>
 

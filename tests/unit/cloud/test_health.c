@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "cloud/health.h"
+#include "cloud/watcher.h"
 
 /* One letter per answer: k known, u unknown, x unavailable; each at its second. */
 static void changes_are_told_once(void **state)

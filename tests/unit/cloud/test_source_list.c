@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "cloud/source_list.h"
+#include "cloud/watcher.h"
 
 #include <stdio.h>
 #include <string.h>

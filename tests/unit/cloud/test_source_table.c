@@ -1,5 +1,5 @@
 /* Which sources are watched, by tables; and the probe against the mocks. */
-#include "cloud/source_table.h"
+#include "cloud/watcher.h"
 
 #include "cloud/mock/mock.h"
 

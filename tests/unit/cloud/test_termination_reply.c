@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "cloud/termination_reply.h"
+#include "cloud/reply.h"
 
 #include <string.h>
 

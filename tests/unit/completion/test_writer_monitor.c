@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "monitor/open_files.h"
-#include "process/exit_watch.h"
+#include "monitor/monitor.h"
+#include "process/process.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,7 +70,7 @@ static pid_t find(struct place *place)
 
 /* --- a child that does what one letter says, and says when it has done it --- */
 
-struct child {
+struct writer_child {
 	pid_t pid;
 	int to, from;
 };
@@ -110,10 +110,10 @@ static void obey(const struct place *place, char order)
 		raise(SIGKILL);
 }
 
-static struct child begin(struct place *place)
+static struct writer_child begin(struct place *place)
 {
 	int to[2], from[2];
-	struct child child;
+	struct writer_child child;
 
 	assert_int_equal(pipe(to), 0);
 	assert_int_equal(pipe(from), 0);
@@ -137,7 +137,7 @@ static struct child begin(struct place *place)
 	return child;
 }
 
-static void tell(struct child *child, const char *orders)
+static void tell(struct writer_child *child, const char *orders)
 {
 	for (; *orders; orders++) {
 		char answer;
@@ -147,7 +147,7 @@ static void tell(struct child *child, const char *orders)
 	}
 }
 
-static void end(struct child *child)
+static void end(struct writer_child *child)
 {
 	close(child->to);
 	close(child->from);
@@ -157,7 +157,7 @@ static void end(struct child *child)
 static void test_who_holds_a_file(void **state)
 {
 	struct place *place = *state;
-	struct child child = begin(place);
+	struct writer_child child = begin(place);
 
 	assert_int_equal(find(place), 0);
 	tell(&child, "w");
@@ -214,7 +214,8 @@ static void run_loop(struct place *place, int64_t most_ms)
 }
 
 /* Starts one that is not our child, dies as `way` says and stays a zombie until `parent` goes. */
-static pid_t stranger(struct place *place, struct exit_watch *ends, char way, struct child *parent)
+static pid_t stranger(struct place *place, struct exit_watch *ends, char way,
+		      struct writer_child *parent)
 {
 	int number[2], go[2];
 	pid_t pid;
@@ -269,7 +270,7 @@ static void test_how_a_stranger_ends(void **state)
 
 	need_pidfd(ends);
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-		struct child parent;
+		struct writer_child parent;
 		pid_t pid = stranger(place, ends, ways[i].way, &parent);
 
 		run_loop(place, 60000);
@@ -289,7 +290,7 @@ static void test_our_children_are_waited_for_by_others(void **state)
 {
 	struct place *place = *state;
 	struct exit_watch *ends = exit_watch_new(&place->loop, ended, place);
-	struct child child;
+	struct writer_child child;
 	siginfo_t info;
 
 	need_pidfd(ends);

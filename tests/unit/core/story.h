@@ -5,7 +5,7 @@
 #include "core/core.h"
 
 #include "base/clock.h"
-#include "core/request_table.h"
+#include "core/model.h"
 #include "effect_names.h"
 
 #include <setjmp.h>

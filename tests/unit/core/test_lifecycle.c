@@ -1,5 +1,5 @@
 /* Walks every world that the job machine can reach, and holds what must be true in all of them. */
-#include "core/lifecycle.h"
+#include "core/model.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Requests by example; and by random histories, which hold what each client is promised. The
  * effects are then dropped one kind at a time: the histories must notice each. */
-#include "core/request_table.h"
+#include "core/model.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

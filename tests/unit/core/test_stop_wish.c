@@ -1,4 +1,4 @@
-#include "core/stop_wish.h"
+#include "core/model.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "drill/event_log_reader.h"
+#include "drill/verdict.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "drill/steps.h"
+#include "drill/verdict.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Which commands start the job on all machines. */
-#include "gang/gang_launcher.h"
+#include "gang/gang_identity.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

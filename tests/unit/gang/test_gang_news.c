@@ -1,5 +1,5 @@
 /* What the log of a gang means for the job of a member: tables. */
-#include "gang/gang_stop.h"
+#include "gang/gang_rounds.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -1,5 +1,5 @@
 /* Who has come to the start of a gang. */
-#include "gang/gang_roster.h"
+#include "gang/gang_start.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,5 @@
 /* What a member does about the rounds of its gang. */
 #include "gang/gang_rounds.h"
-#include "gang/gang_stop.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

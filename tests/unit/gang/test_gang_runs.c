@@ -1,5 +1,5 @@
 /* Whether the job has begun anew within the attempt, told by who writes its checkpoints. */
-#include "gang/gang_runs.h"
+#include "gang/gang_rounds.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

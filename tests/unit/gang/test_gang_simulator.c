@@ -1,7 +1,7 @@
 /*
  * Plays gangs of two to five members over a log in memory: each trains, saves at times of its own,
  * reads the log late, loses races for its events, uploads slowly, is restarted, dies. Each member
- * has the view and the decisions of the real one (gang_view.h, gang_rounds.h); the world around
+ * has the view and the decisions of the real one (gang_view.c, gang_rounds.h); the world around
  * them is as plain as it can be.
  *
  *	test_gang_simulator TEST	plays that scene alone (a pattern)
@@ -10,8 +10,6 @@
  */
 #include "effort.h"
 #include "gang/gang_rounds.h"
-#include "gang/gang_runs.h"
-#include "gang/gang_stop.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

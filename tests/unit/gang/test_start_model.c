@@ -10,7 +10,7 @@
  * moves all of them have started in one attempt.
  */
 #include "effort.h"
-#include "gang/start_rules.h"
+#include "gang/gang_start.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* What a member does next at the start; test_start_model.c tries all orders. */
-#include "gang/start_rules.h"
+#include "gang/gang_start.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

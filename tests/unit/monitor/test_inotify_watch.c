@@ -1,5 +1,5 @@
 /* On a real directory: what the kernel tells, and what libinotifytools needs help with. */
-#include "monitor/inotify_watch.h"
+#include "monitor/monitor.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

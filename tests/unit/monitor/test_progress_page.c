@@ -1,5 +1,5 @@
 /* The page from both sides: the clients are this process and its children, by shim/reprieve.h. */
-#include "monitor/progress_page.h"
+#include "monitor/monitor.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

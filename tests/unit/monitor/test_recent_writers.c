@@ -1,5 +1,5 @@
 /* Who wrote last, and which of them are gone: with real processes. */
-#include "monitor/recent_writers.h"
+#include "monitor/monitor.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -1,8 +1,6 @@
 /* The supervisor's end of the channel against a job that may do anything to it. The producer
  * here is this test. */
-#include "monitor/left_channel.h"
-#include "monitor/open_files.h"
-#include "monitor/shim_channel.h"
+#include "monitor/monitor.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

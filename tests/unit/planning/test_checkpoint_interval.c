@@ -1,5 +1,5 @@
 /* How often it pays to save: tables of costs, losses and announcements. */
-#include "planning/checkpoint_interval.h"
+#include "planning/planning.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* When complete checkpoints wait too long to become durable. */
-#include "planning/recovery_point.h"
+#include "planning/planning.h"
 
 #include "base/clock.h"
 

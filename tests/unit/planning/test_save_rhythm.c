@@ -1,5 +1,5 @@
 /* How often a job saves, as far as its saves tell. */
-#include "planning/save_rhythm.h"
+#include "planning/planning.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* When a snapshot is begun: a table, and jobs that save at many rates. */
-#include "planning/snapshot_pacing.h"
+#include "planning/planning.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

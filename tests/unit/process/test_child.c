@@ -1,6 +1,6 @@
 /* The main process of the job: real processes, started, told of signals, reaped. A real terminal is
  * for tests/e2e/test_tini.py: here it says that it is another one's. */
-#include "process/child.h"
+#include "process/process.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

@@ -1,6 +1,6 @@
 /* Which of the processes that a command leaves behind are the job, and which commands are refused.
  */
-#include "process/detached_process.h"
+#include "process/process.h"
 #include "process/process_tree.h"
 
 #include "base/log.h"

@@ -1,4 +1,4 @@
-#include "process/ld_preload.h"
+#include "process/process.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

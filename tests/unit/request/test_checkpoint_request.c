@@ -1,4 +1,4 @@
-#include "request/checkpoint_request.h"
+#include "request/request.h"
 
 #include "base/clock.h"
 

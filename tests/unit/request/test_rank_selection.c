@@ -1,9 +1,9 @@
 /* Whom a checkpoint signal goes to: tables of process trees as they are met. */
-#include "request/checkpoint_request.h"
+#include "request/request.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "process/process_role.h"
+#include "process/process_tree.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

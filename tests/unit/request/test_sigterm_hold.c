@@ -1,4 +1,4 @@
-#include "request/sigterm_hold.h"
+#include "request/request.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

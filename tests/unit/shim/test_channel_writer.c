@@ -2,8 +2,8 @@
  * after each report. */
 #include "own_channel.h"
 
+#include "shim/channel_writer.h"
 #include "shim/fd_table.h"
-#include "shim/sigterm_handler.h"
 
 #include <errno.h>
 #include <sys/syscall.h>

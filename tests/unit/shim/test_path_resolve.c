@@ -1,5 +1,5 @@
 /* Which paths lie below the directory, by their words; e2e/test_shim.py has the descriptors. */
-#include "shim/path_resolve.h"
+#include "shim/channel_writer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

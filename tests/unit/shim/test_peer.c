@@ -2,7 +2,7 @@
  * number. */
 #include "process_start.h"
 
-#include "shim/peer.h"
+#include "shim/channel_writer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

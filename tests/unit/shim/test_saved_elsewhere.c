@@ -1,6 +1,4 @@
 /* Which names are checkpoints', and which places keep them. */
-#include "shim/saved_elsewhere.h"
-
 #include "shim/channel_writer.h"
 
 #include <setjmp.h>

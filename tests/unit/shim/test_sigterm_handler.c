@@ -2,7 +2,7 @@
  * SIGTERM". The shim is compiled into this program. */
 #include "own_channel.h"
 
-#include "shim/sigterm_handler.h"
+#include "shim/channel_writer.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,12 +1,11 @@
 /* A copy of a database is a state that it had, whatever a job does to it meanwhile, and the job's
  * directory stays as it was. */
-#include "upload/database_backup.h"
+#include "upload/snapshot_run.h"
 
 #include "base/clock.h"
 #include "database_fixture.h"
 
 #include "effort.h"
-#include "upload/database_parts.h"
 
 #include <fcntl.h>
 
@@ -391,34 +390,9 @@ static void test_time(void **state)
 	}
 }
 
-/* A full disk is no damaged database: who reads it does another thing about it. */
-static void test_what_kind_a_failure_is(void **state)
-{
-	static const struct {
-		int result;
-		enum err_kind kind;
-	} rows[] = {
-		{SQLITE_CORRUPT, ERR_CORRUPT},   {SQLITE_CORRUPT_VTAB, ERR_CORRUPT},
-		{SQLITE_NOTADB, ERR_CORRUPT},    {SQLITE_FULL, ERR_NO_SPACE},
-		{SQLITE_CANTOPEN, ERR_DENIED},   {SQLITE_CANTOPEN_ISDIR, ERR_DENIED},
-		{SQLITE_PERM, ERR_DENIED},       {SQLITE_AUTH, ERR_DENIED},
-		{SQLITE_READONLY, ERR_DENIED},   {SQLITE_IOERR, ERR_FAILED},
-		{SQLITE_IOERR_READ, ERR_FAILED},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		err = (struct err){0};
-		assert_int_equal(database_sqlite_error(rows[i].result, &err), -1);
-		assert_int_equal(err.kind, rows[i].kind);
-		assert_true(strstr(err.text, sqlite3_errstr(rows[i].result)) != NULL);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_kind_a_failure_is),
 		cmocka_unit_test(test_while_it_is_written),
 		cmocka_unit_test(test_a_killed_transaction_is_rolled_back_in_the_copy_alone),
 		cmocka_unit_test(test_a_log_without_an_index),

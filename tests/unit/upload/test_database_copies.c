@@ -1,5 +1,5 @@
 /* Which files are databases, what stands for them, and what is left out. */
-#include "upload/database_copies.h"
+#include "upload/snapshot_run.h"
 
 #include "database_fixture.h"
 

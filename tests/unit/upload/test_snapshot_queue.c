@@ -1,6 +1,6 @@
 /* A real queue over a real store: what becomes of a checkpoint that is submitted, what its snapshot
  * holds, and what is tried again. */
-#include "upload/snapshot_queue.h"
+#include "upload/upload.h"
 
 #include "slow_store.h"
 

@@ -1,4 +1,4 @@
-#include "child_environment.h"
+#include "launch.h"
 
 #include "base/beneath.h"
 #include "base/cleanup.h"
@@ -9,10 +9,74 @@
 #include "process/process.h"
 #include "shim/shim.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+/* --- expectation --- */
+
+bool expectation_starts_another_run(char *const *command)
+{
+	for (char *const *word = command; *word; word++)
+		if (strstr(*word, "reprieve run") ||
+		    (text_equal(*word, "run") && word > command && text_ends(word[-1], "reprieve")))
+			return true;
+	return false;
+}
+
+/* Are several tasks of one launcher started with this command, each below a supervisor of its own?
+ * Only one of them can have the directory, and the others must not be refused for it. */
+static bool is_one_of_several_tasks(void)
+{
+	static const char *const sizes[] = {"SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE",
+					    "PMI_SIZE", "PMIX_SIZE", "WORLD_SIZE"};
+	uint64_t count;
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		const char *text = getenv(sizes[i]);
+
+		if (text && text_to_u64(text, UINT32_MAX, &count) && count > 1)
+			return true;
+	}
+	return false;
+}
+
+enum expectation expectation_of(char *const *command, const struct profile *profile)
+{
+	if (!profile || profile->only_format || is_one_of_several_tasks() ||
+	    expectation_starts_another_run(command))
+		return EXPECT_NOTHING;
+	return EXPECT_BY_COMMAND;
+}
+
+/* --- command_check --- */
+
+/* A program in the checkpoint directory may only come with the restore; where that is, no text
+ * with ".." tells. */
+static bool may_be_restored(const char *command, const char *directory)
+{
+	size_t length = strlen(directory);
+	auto_free char *here = getcwd(NULL, 0);
+	auto_free char *absolute = NULL;
+
+	while (text_starts(command, "./"))
+		command += 2;
+	/* In "/", what follows its slash. */
+	absolute = *command == '/' ? text_copy(command)
+				   : text_format("%s/%s", here && here[1] ? here : "", command);
+	return strstr(command, "..") ||
+	       (strncmp(absolute, directory, length) == 0 && absolute[length] == '/');
+}
+
+int command_check(const char *command, const char *directory, struct err *err)
+{
+	if (strchr(command, '/') && may_be_restored(command, directory))
+		return 0;
+	return child_check_command(command, err);
+}
 
 /* "NAME=value"; takes ownership. */
 static void add_pair(struct child_environment *environment, char *pair)

@@ -1,5 +1,5 @@
-/* The variables that the job gets, and those that it does not. */
-#include "launch/child_environment.h"
+/* Of which commands checkpoints are expected. */
+#include "launch/launch.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
@@ -17,6 +17,88 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+static const struct profile training = {.name = "training"}, format = {.only_format = true};
+
+static void test_by_the_command(void **state)
+{
+	static const struct {
+		const char *command[5];
+		const struct profile *profile;
+		const char *tasks; /* of the launcher */
+		enum expectation expected;
+	} rows[] = {
+		{{"python", "train.py"}, &training, NULL, EXPECT_BY_COMMAND},
+		{{"make"}, NULL, NULL, EXPECT_NOTHING},
+		{{"python", "look.py"}, &format, NULL, EXPECT_NOTHING},
+		{{"bash", "-c", "cd a && reprieve run -- python train.py"},
+		 &training,
+		 NULL,
+		 EXPECT_NOTHING},
+		{{"/usr/bin/reprieve", "run", "python", "train.py"},
+		 &training,
+		 NULL,
+		 EXPECT_NOTHING},
+		{{"run", "train.py"}, &training, NULL, EXPECT_BY_COMMAND},
+		{{"python", "train.py"}, &training, "1", EXPECT_BY_COMMAND},
+		{{"python", "train.py"}, &training, "4", EXPECT_NOTHING},
+		{{"python", "train.py"}, &training, "many", EXPECT_BY_COMMAND},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (rows[i].tasks)
+			setenv("OMPI_COMM_WORLD_SIZE", rows[i].tasks, 1);
+		else
+			unsetenv("OMPI_COMM_WORLD_SIZE");
+		if (expectation_of((char *const *)rows[i].command, rows[i].profile) !=
+		    rows[i].expected)
+			fail_msg("row %zu", i);
+	}
+	unsetenv("OMPI_COMM_WORLD_SIZE");
+}
+
+/* --- command check --- */
+
+/* Which commands are refused before anything is begun for them. */
+
+static void test_commands(void **state)
+{
+	static const struct {
+		const char *command;
+		int code;
+	} rows[] = {
+		/* As the shell finds it here, in "/". */
+		{"./checkpoints/run.sh", 0},
+		{"././checkpoints/run.sh", 0},
+		{"checkpoints/run.sh", 0},
+		{"./checkpoints2/run.sh", 127},
+		{"sh", 0},
+		{"/bin/sh", 0},
+		{"no-such-program", 127},
+		{"/no/such/program", 127},
+		{"/dev", 126},
+		/* They may come with the restore. */
+		{"/checkpoints/run.sh", 0},
+		{"/elsewhere/../checkpoints/run.sh", 0},
+		{"/checkpoints2/run.sh", 127},
+	};
+
+	(void)state;
+	assert_int_equal(chdir("/"), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct err err;
+		int code = command_check(rows[i].command, "/checkpoints", &err);
+
+		if (code != rows[i].code)
+			fail_msg("%s: %d", rows[i].command, code);
+	}
+}
+
+/* --- child environment --- */
+
+/* The variables that the job gets, and those that it does not. */
 
 /* "NAME=value", or "NAME": it is not among them. */
 static void expect(const struct child_environment *environment, const char *pair)
@@ -259,6 +341,8 @@ static void test_temporary_files_lie_beside_the_checkpoints(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_by_the_command),
+		cmocka_unit_test(test_commands),
 		cmocka_unit_test(test_variables),
 		cmocka_unit_test(test_no_shim_without_its_channel),
 		cmocka_unit_test(test_the_shim_is_preloaded),
