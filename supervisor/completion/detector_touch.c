@@ -222,7 +222,7 @@ static void find_part_names(struct detector *detector, struct family *family)
 	if (!part)
 		return;
 	signature_forget(&family->signature, part->name);
-	checkpoint_table_join_part_name(&detector->table, family, part->name);
+	checkpoint_table_join_parts(&detector->table, family, part);
 }
 
 /* --- a write --- */
@@ -411,7 +411,7 @@ static struct tracked_file *touch(struct detector *detector, struct tracked_file
 		file->pid = pid;
 	checkpoint_add_writer(checkpoint, pid);
 	if (shows_parts(checkpoint)) {
-		checkpoint_table_join_parts(&detector->table, checkpoint->family);
+		checkpoint_table_join_parts(&detector->table, checkpoint->family, NULL);
 		checkpoint = file->checkpoint;
 		if (checkpoint->state != CHECKPOINT_UNDER_WAY)
 			begin_save(detector, checkpoint, now_ms);

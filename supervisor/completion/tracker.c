@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "checkpoint_report.h"
 #include "content_check_worker.h"
 #include "monitor/monitor.h"
 #include "workspace/workspace.h"
@@ -243,12 +242,6 @@ char **tracker_closed(struct tracker *tracker)
 char **tracker_open(struct tracker *tracker)
 {
 	return detector_list(&tracker->detector, detector_each_open);
-}
-
-json_t *tracker_checkpoints_json(struct tracker *tracker)
-{
-	tracker_drain(tracker);
-	return checkpoint_report(&tracker->detector);
 }
 
 const struct recent_writers *tracker_writers(const struct tracker *tracker)
