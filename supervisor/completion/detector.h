@@ -256,10 +256,6 @@ bool detector_is_running(const struct detector *detector, const char *path);
 bool detector_file_is_open(const struct detector *detector, const struct tracked_file *file);
 /* Has the job begun to write a checkpoint? What lies beside one (file_patterns.h) is none. */
 bool detector_has_begun_checkpoint(const struct detector *detector);
-/* Is a numbered checkpoint behind that number torn? */
-bool detector_lacks_step_after(const struct detector *detector, int64_t number);
-/* Is the numbered checkpoint of that step complete, and still there? */
-bool detector_has_step(const struct detector *detector, int64_t step);
 /* The step of the numbered checkpoint that was begun last, whatever has become of it; -1: none. */
 int64_t detector_begun_step(const struct detector *detector);
 /* Is all that was written of it since it was complete last of that kind? */
@@ -297,7 +293,8 @@ void detector_requested(struct detector *detector, int64_t now_ms);
 /* All that is known, for the manifest: the signatures, and which files are running ones by
  * behaviour; NULL: nothing. The caller owns it. */
 json_t *detector_signatures_json(const struct detector *detector);
-/* From the manifest of the snapshot that was restored. Ignores what it does not understand. */
+/* From the manifest of the snapshot that was restored. Ignores what it does not understand; what
+ * was learned already stays. */
 void detector_load_signatures(struct detector *detector, const json_t *json);
 
 /* --- for the next start, should this one be killed (left_reports.h) --- */
@@ -305,8 +302,6 @@ void detector_load_signatures(struct detector *detector, const json_t *json);
 /* What is known beside what is under way: the signatures, and which files are at rest. The caller
  * owns it. */
 json_t *detector_known_json(const struct detector *detector);
-/* Into a new one: what was learned; what is learned already stays. */
-void detector_load_learned(struct detector *detector, const json_t *known);
 /* Into a new one: the file lies in the directory from before. Of fixed names, which may be one set,
  * it says that the set is there: what of it is written anew is newer than the rest. */
 void detector_note_existing(struct detector *detector, const char *path);

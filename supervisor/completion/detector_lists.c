@@ -386,24 +386,6 @@ bool detector_has_begun_checkpoint(const struct detector *detector)
 	return detector->wrote_checkpoint;
 }
 
-bool detector_lacks_step_after(const struct detector *detector, int64_t number)
-{
-	each_checkpoint (checkpoint, &detector->table)
-		if (*checkpoint->key && checkpoint->number > number &&
-		    checkpoint->state == CHECKPOINT_TORN)
-			return true;
-	return false;
-}
-
-bool detector_has_step(const struct detector *detector, int64_t step)
-{
-	each_checkpoint (checkpoint, &detector->table)
-		if (*checkpoint->key && checkpoint_stands(checkpoint) &&
-		    (checkpoint->step >= 0 ? checkpoint->step : checkpoint->number) == step)
-			return true;
-	return false;
-}
-
 int64_t detector_begun_step(const struct detector *detector)
 {
 	const struct checkpoint *newest = NULL;

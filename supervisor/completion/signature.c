@@ -456,8 +456,7 @@ static void sort_loaded(struct signature *signature)
 
 static void kind_from_json(struct signature *signature, const json_t *json)
 {
-	bool once = signature->several && json_is_true(json_object_get(json, "once"));
-	uint32_t seen = once ? 1 : 2;
+	uint32_t seen = json_is_true(json_object_get(json, "once")) ? 1 : 2;
 	json_t *names = json_object_get(json, "names"), *name;
 	int64_t pause_ms = json_integer_value(json_object_get(json, "pause_ms"));
 	size_t count = json_array_size(names), i;

@@ -208,12 +208,20 @@ bool tracker_holds_less(struct tracker *tracker)
 bool tracker_lacks_step_after(struct tracker *tracker, int64_t step)
 {
 	tracker_drain(tracker);
-	return detector_lacks_step_after(&tracker->detector, step);
+	each_checkpoint (checkpoint, &tracker->detector.table)
+		if (*checkpoint->key && checkpoint->number > step &&
+		    checkpoint->state == CHECKPOINT_TORN)
+			return true;
+	return false;
 }
 
 bool tracker_has_step(const struct tracker *tracker, int64_t step)
 {
-	return detector_has_step(&tracker->detector, step);
+	each_checkpoint (checkpoint, &tracker->detector.table)
+		if (*checkpoint->key && checkpoint_stands(checkpoint) &&
+		    (checkpoint->step >= 0 ? checkpoint->step : checkpoint->number) == step)
+			return true;
+	return false;
 }
 
 int64_t tracker_begun_step(const struct tracker *tracker)
@@ -302,7 +310,7 @@ void tracker_new(const struct tracker_options *options, struct tracker **result)
 	tracker->detector.profile = options->profile;
 	tracker->detector.others_write = options->others_write;
 	/* It knew all that the snapshot says, and more. */
-	detector_load_learned(&tracker->detector, options->left);
+	detector_load_signatures(&tracker->detector, json_object_get(options->left, "signatures"));
 	detector_load_signatures(&tracker->detector, options->signatures);
 	for (char *const *path = options->existing; path && *path; path++)
 		detector_note_existing(&tracker->detector, *path);

@@ -64,23 +64,18 @@ static void drop_what_stays(struct findings *findings, const struct file_pattern
 /* What was added to a complete checkpoint is torn alone. */
 static void list_alone(const struct path_list *listed, struct path_set *alone)
 {
-	for (size_t i = 0; i < listed->count; i++)
-		if (text_starts(listed->paths[i], UNDER_WAY_ALONE))
-			path_set_mark(alone, listed->paths[i] + strlen(UNDER_WAY_ALONE), 1);
-}
+	for (size_t i = 0; i < listed->count; i++) {
+		const char *front, *path = under_way_path(listed->paths[i], &front);
 
-static bool none_stays(void *arg, const char *path, const char *front)
-{
-	(void)arg;
-	(void)path;
-	(void)front;
-	return false;
+		if (text_equal(front, UNDER_WAY_ALONE))
+			path_set_mark(alone, path, 1);
+	}
 }
 
 /* Were all of them written by the save under way at the end? Others may be the user's own. */
 static bool are_under_way(struct path_list *listed, const struct findings *findings)
 {
-	under_way_settle(listed, none_stays, NULL);
+	under_way_settle(listed, NULL, NULL);
 	for (size_t i = 0; i < findings->count; i++) {
 		auto_free char *below = text_format("%s/", findings->items[i].path);
 

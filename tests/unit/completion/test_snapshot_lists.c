@@ -864,7 +864,7 @@ static void test_what_is_left_of_a_set_is_listed(void **state)
 		known = detector_known_json(&detector);
 		tear_down(state);
 		set_up(state);
-		detector_load_learned(&detector, known);
+		detector_load_signatures(&detector, json_object_get(known, "signatures"));
 		for (char *path = strtok_r(before, " ", &rest); path;
 		     path = strtok_r(NULL, " ", &rest))
 			detector_note_existing(&detector, path);
