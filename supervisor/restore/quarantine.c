@@ -44,23 +44,6 @@ static void log_moved_files(const struct findings *findings, const char *where)
 		log_warn("and %zu more like that", findings->count - LOGGED_MOST);
 }
 
-static void drop_what_stays(struct findings *findings, const struct file_patterns *patterns)
-{
-	size_t count = findings->count;
-
-	findings->count = 0;
-	for (size_t i = 0; i < count; i++) {
-		struct finding *finding = &findings->items[i];
-
-		if (file_patterns_kind(patterns, finding->path) == FILE_KIND_ORDINARY) {
-			findings->items[findings->count++] = *finding;
-		} else {
-			free(finding->path);
-			free(finding->why);
-		}
-	}
-}
-
 /* What was added to a complete checkpoint is torn alone. */
 static void list_alone(const struct path_list *listed, struct path_set *alone)
 {
@@ -97,6 +80,7 @@ int quarantine_torn(struct workspace *workspace, const struct profile *profile,
 		.directory = workspace->directory,
 		.held = directory,
 		.profile = profile,
+		.patterns = patterns,
 		.marker_elsewhere = marker_elsewhere,
 		.alone = &alone,
 		.valid = whole,
@@ -111,7 +95,6 @@ int quarantine_torn(struct workspace *workspace, const struct profile *profile,
 	(void)workspace_read_under_way(workspace, &listed, &rebooted, NULL);
 	list_alone(&listed, &alone);
 	status = content_check_run(&check, &findings, err);
-	drop_what_stays(&findings, patterns);
 	for (size_t i = 0; i < findings.count && status == 0; i++) {
 		path_list_add(&moves, findings.items[i].path);
 		add_links(&moves, directory, findings.items[i].path);

@@ -623,44 +623,33 @@ bool left_file_stays(const struct left_file *file)
 	       (text_equal(file->front, UNDER_WAY_UNSEEN) && !file->rebooted);
 }
 
-/* The key of the newest checkpoint of its kind before it; NULL: there is none. The caller frees. */
-static char *key_before_of(const struct snapshot_files *files, const char *path)
+/* The file that the job wrote before this one, of the same kind or under the same name, numbers
+ * aside: of the number before, or the same fixed name. NULL: there is none. */
+static const struct snapshot_file *find_before(const struct snapshot_files *files, const char *path,
+					       char *(*name_of)(const char *path))
 {
-	auto_free char *kind = checkpoint_name_family(path);
+	auto_free char *name = name_of(path);
 	int64_t step = step_of_path(path), newest = -1;
-	const char *found = NULL;
+	const struct snapshot_file *found = NULL;
 
 	for (size_t i = 0; files && i < files->count; i++) {
-		auto_free char *other = checkpoint_name_family(files->items[i].path);
-		int64_t of_other = step_of_path(files->items[i].path);
-
-		if (of_other < step && of_other > newest && text_equal(kind, other)) {
-			newest = of_other;
-			found = files->items[i].path;
-		}
-	}
-	return found ? checkpoint_name_key(found) : NULL;
-}
-
-/* Of the file that the job wrote before this one under its name, numbers aside: the same fixed
- * name, or the number before. 0: there is none. */
-static uint64_t size_before(const struct snapshot_files *files, const char *path)
-{
-	auto_free char *name = checkpoint_name_template(path);
-	int64_t step = step_of_path(path), newest = -1;
-	uint64_t size = 0;
-
-	for (size_t i = 0; files && i < files->count; i++) {
-		auto_free char *other = checkpoint_name_template(files->items[i].path);
+		auto_free char *other = name_of(files->items[i].path);
 		int64_t of_other = step_of_path(files->items[i].path);
 
 		if (!text_equal(name, other) || (step >= 0 && of_other >= step) ||
 		    of_other < newest)
 			continue;
 		newest = of_other;
-		size = files->items[i].size;
+		found = &files->items[i];
 	}
-	return size;
+	return found;
+}
+
+static uint64_t size_before(const struct snapshot_files *files, const char *path)
+{
+	const struct snapshot_file *before = find_before(files, path, checkpoint_name_template);
+
+	return before ? before->size : 0;
 }
 
 /* A file of a checkpoint, with what its name and that of another one have in common. */
@@ -705,7 +694,9 @@ static bool is_all_of(const struct named *own, size_t own_count, const struct na
 static bool lacks_of_number(const struct reconcile_facts *facts, const struct snapshot_files *known,
 			    const char *path)
 {
-	auto_free char *key = checkpoint_name_key(path), *key_before = key_before_of(known, path);
+	const struct snapshot_file *last = find_before(known, path, checkpoint_name_family);
+	auto_free char *key = checkpoint_name_key(path);
+	auto_free char *key_before = last ? checkpoint_name_key(last->path) : NULL;
 	size_t own_count, count;
 	struct named *own, *before;
 	bool lacks = false;
