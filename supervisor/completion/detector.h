@@ -267,13 +267,10 @@ bool detector_has_only_settings(const struct checkpoint *fixed);
 size_t detector_count_missing(const struct checkpoint *checkpoint);
 /* Has the job written a file that is none of the running ones? */
 bool detector_has_ordinary_files(const struct detector *detector);
-/* All that is under way or torn, but for what is complete and was not decided yet. Numbered
- * directories as a whole, with a slash at the end; but none in which nothing was written, unlike in
- * the list of what is excluded. A checkpoint of a new kind whose files its writers have closed:
- * those files, with UNDER_WAY_CLOSED in front. One that has all of its files, and lacks closes:
- * with UNDER_WAY_UNLESS_WHOLE in front. What was added to a complete one and is not closed: with
- * UNDER_WAY_ALONE in front. Of a set of fixed names that is being written over, what is left of
- * it: with UNDER_WAY_REST in front. */
+/* For the next start: all that is under way or torn, but for what is complete and was not decided
+ * yet, each with what stands in front of it (completion_record.h). Numbered directories as a whole,
+ * with a slash at the end; but none in which nothing was written, unlike in the list of what is
+ * excluded. */
 void detector_each_under_way(const struct detector *detector, path_set_fn *act, void *argument);
 /* Files under way that are open for writing; once for each descriptor. */
 void detector_each_open(const struct detector *detector, path_set_fn *act, void *argument);

@@ -29,11 +29,17 @@ json_t *detector_known_json(const struct detector *detector)
 	json_t *known = json_object();
 	json_t *signatures = detector_signatures_json(detector);
 
-	/* A manifest does not say that of fixed names. */
-	for (const struct family *family = detector->table.families; family; family = family->next)
-		if (family->signature.learned == 1 && json_object_get(signatures, family->name))
-			json_object_set_new(json_object_get(signatures, family->name), "once",
-					    json_true());
+	/* What a manifest does not say: was it seen only once; does its number count checkpoints?
+	 */
+	for (const struct family *family = detector->table.families; family;
+	     family = family->next) {
+		json_t *kind = json_object_get(signatures, family->name);
+
+		if (kind && family->signature.learned == 1)
+			json_object_set_new(kind, "once", json_true());
+		if (kind && family->sure)
+			json_object_set_new(kind, "sure", json_true());
+	}
 	if (signatures)
 		json_object_set_new(known, "signatures", signatures);
 	json_object_set_new(known, "rest", rest_json(detector, true));

@@ -71,8 +71,6 @@ json_t *detector_signatures_json(const struct detector *detector)
 
 		if (partners && (known || (known = json_object())))
 			json_object_set_new(known, "partners", partners);
-		if (family->sure && (known || (known = json_object())))
-			json_object_set_new(known, "sure", json_true());
 		if (family->not_with && (known || (known = json_object())))
 			json_object_set_new(known, "not_with", json_string(family->not_with->name));
 		if (known)

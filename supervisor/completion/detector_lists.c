@@ -1,4 +1,5 @@
-/* The detector's lists, and the evidence of writers without the shim. See detector.h. */
+/* The cut: which files are whole, and the lists that are read from it; and the evidence of writers
+ * without the shim. See detector.h. */
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "detector_parts.h"
