@@ -210,7 +210,8 @@ void under_way_settle(struct path_list *list, under_way_stays_fn *stays, void *a
 		if (path)
 			memmove(listed, path, strlen(path) + 1);
 		list->paths[kept++] = listed;
-		fixed |= is_fixed_name(listed);
+		/* One at rest has not been written in this save yet. */
+		fixed |= is_fixed_name(listed) || text_starts(listed, UNDER_WAY_REST);
 	}
 	for (size_t i = 0; i < kept; i++)
 		if (!fixed && text_starts(list->paths[i], UNDER_WAY_WITH))
