@@ -623,60 +623,101 @@ bool left_file_stays(const struct left_file *file)
 	       (text_equal(file->front, UNDER_WAY_UNSEEN) && !file->rebooted);
 }
 
-/* The file that the job wrote before this one, of the same kind or under the same name, numbers
- * aside: of the number before, or the same fixed name. NULL: there is none. */
-static const struct snapshot_file *find_before(const struct snapshot_files *files, const char *path,
-					       char *(*name_of)(const char *path))
+/* The key of the newest checkpoint of its kind before it; NULL: there is none. The caller frees. */
+static char *key_before_of(const struct snapshot_files *files, const char *path)
 {
-	auto_free char *name = name_of(path);
+	auto_free char *kind = checkpoint_name_family(path);
 	int64_t step = step_of_path(path), newest = -1;
-	const struct snapshot_file *found = NULL;
+	const char *found = NULL;
 
 	for (size_t i = 0; files && i < files->count; i++) {
-		auto_free char *other = name_of(files->items[i].path);
+		auto_free char *other = checkpoint_name_family(files->items[i].path);
+		int64_t of_other = step_of_path(files->items[i].path);
+
+		if (of_other < step && of_other > newest && text_equal(kind, other)) {
+			newest = of_other;
+			found = files->items[i].path;
+		}
+	}
+	return found ? checkpoint_name_key(found) : NULL;
+}
+
+/* Of the file that the job wrote before this one under its name, numbers aside: the same fixed
+ * name, or the number before. 0: there is none. */
+static uint64_t size_before(const struct snapshot_files *files, const char *path)
+{
+	auto_free char *name = checkpoint_name_template(path);
+	int64_t step = step_of_path(path), newest = -1;
+	uint64_t size = 0;
+
+	for (size_t i = 0; files && i < files->count; i++) {
+		auto_free char *other = checkpoint_name_template(files->items[i].path);
 		int64_t of_other = step_of_path(files->items[i].path);
 
 		if (!text_equal(name, other) || (step >= 0 && of_other >= step) ||
 		    of_other < newest)
 			continue;
 		newest = of_other;
-		found = &files->items[i];
+		size = files->items[i].size;
 	}
-	return found;
+	return size;
 }
 
-static uint64_t size_before(const struct snapshot_files *files, const char *path)
+/* A file of a checkpoint, with what its name and that of another one have in common. */
+struct named {
+	char *name;
+	uint64_t size;
+};
+
+/* Those of the checkpoint with this key. The caller releases them. */
+static struct named *list_named(const struct snapshot_files *files, const char *key, size_t *count)
 {
-	const struct snapshot_file *before = find_before(files, path, checkpoint_name_template);
+	struct named *named = memory_new((files->count + 1) * sizeof(*named));
 
-	return before ? before->size : 0;
+	*count = 0;
+	for (size_t i = 0; i < files->count; i++) {
+		const char *path = files->items[i].path;
+		auto_free char *other = checkpoint_name_key(path);
+
+		if (text_equal(key, other))
+			named[(*count)++] = (struct named){checkpoint_name_template(path),
+							   files->items[i].size};
+	}
+	return named;
 }
 
-/* Has the checkpoint before it a file that it has not? How large each is, is asked for each. What
- * is measured of a checkpoint may come later. */
+static void named_release(struct named *named, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(named[i].name);
+	free(named);
+}
+
+static bool is_all_of(const struct named *own, size_t own_count, const struct named *before)
+{
+	for (size_t i = 0; i < own_count; i++)
+		if (text_equal(own[i].name, before->name))
+			return !is_shorter(own[i].size, before->size);
+	return companion_file_is(before->name) || companion_file_is_result(before->name);
+}
+
+/* What is measured of a checkpoint may come later. */
 static bool lacks_of_number(const struct reconcile_facts *facts, const struct snapshot_files *known,
 			    const char *path)
 {
-	const struct snapshot_file *last = find_before(known, path, checkpoint_name_family);
-	auto_free char *key = checkpoint_name_key(path);
-	auto_free char *key_before = last ? checkpoint_name_key(last->path) : NULL;
-	auto_(path_set_release) struct path_set own = {0};
+	auto_free char *key = checkpoint_name_key(path), *key_before = key_before_of(known, path);
+	size_t own_count, count;
+	struct named *own, *before;
 	bool lacks = false;
 
-	for (size_t i = 0; last && i < facts->local->count; i++) {
-		auto_free char *name = checkpoint_name_template(facts->local->items[i].path);
-		auto_free char *of = checkpoint_name_key(facts->local->items[i].path);
-
-		if (text_equal(of, key))
-			path_set_mark(&own, name, 1);
-	}
-	for (size_t i = 0; last && i < known->count; i++) {
-		auto_free char *name = checkpoint_name_template(known->items[i].path);
-		auto_free char *of = checkpoint_name_key(known->items[i].path);
-
-		lacks |= text_equal(of, key_before) && !path_set_marks(&own, name) &&
-			 !companion_file_is(name) && !companion_file_is_result(name);
-	}
+	if (!key_before)
+		return false;
+	own = list_named(facts->local, key, &own_count);
+	before = list_named(known, key_before, &count);
+	for (size_t i = 0; i < count && !lacks; i++)
+		lacks = !is_all_of(own, own_count, &before[i]);
+	named_release(own, own_count);
+	named_release(before, count);
 	return lacks;
 }
 
