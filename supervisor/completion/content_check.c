@@ -165,7 +165,10 @@ static void add_finding(struct state *state, const char *path, const char *why, 
 
 static void add_rule_finding(void *arg, const char *path, const char *why)
 {
-	add_finding(arg, path, why, FINDING_MARKER_MS);
+	const struct state *state = arg;
+
+	if (file_patterns_kind(state->check->patterns, path) == FILE_KIND_ORDINARY)
+		add_finding(arg, path, why, FINDING_MARKER_MS);
 }
 
 static bool is_to_be_read(const struct state *state, const char *path)

@@ -257,10 +257,6 @@ bool detector_is_running(const struct detector *detector, const char *path);
 bool detector_file_is_open(const struct detector *detector, const struct tracked_file *file);
 /* Has the job begun to write a checkpoint? What lies beside one (file_patterns.h) is none. */
 bool detector_has_begun_checkpoint(const struct detector *detector);
-/* Is a numbered checkpoint behind that number torn? */
-bool detector_lacks_step_after(const struct detector *detector, int64_t number);
-/* Is the numbered checkpoint of that step complete, and still there? */
-bool detector_has_step(const struct detector *detector, int64_t step);
 /* The step of the numbered checkpoint that was begun last, whatever has become of it; -1: none. */
 int64_t detector_begun_step(const struct detector *detector);
 /* Is all that was written of it since it was complete last of that kind? */
@@ -272,13 +268,10 @@ bool detector_has_only_settings(const struct checkpoint *fixed);
 size_t detector_count_missing(const struct checkpoint *checkpoint);
 /* Has the job written a file that is none of the running ones? */
 bool detector_has_ordinary_files(const struct detector *detector);
-/* All that is under way or torn, but for what is complete and was not decided yet. Numbered
- * directories as a whole, with a slash at the end; but none in which nothing was written, unlike in
- * the list of what is excluded. A checkpoint of a new kind whose files its writers have closed:
- * those files, with UNDER_WAY_CLOSED in front. One that has all of its files, and lacks closes:
- * with UNDER_WAY_UNLESS_WHOLE in front. What was added to a complete one and is not closed: with
- * UNDER_WAY_ALONE in front. Of a set of fixed names that is being written over, what is left of
- * it: with UNDER_WAY_REST in front. */
+/* For the next start: all that is under way or torn, but for what is complete and was not decided
+ * yet, each with what stands in front of it (completion_record.h). Numbered directories as a whole,
+ * with a slash at the end; but none in which nothing was written, unlike in the list of what is
+ * excluded. */
 void detector_each_under_way(const struct detector *detector, path_set_fn *act, void *argument);
 /* Files under way that are open for writing; once for each descriptor. */
 void detector_each_open(const struct detector *detector, path_set_fn *act, void *argument);
@@ -298,7 +291,8 @@ void detector_requested(struct detector *detector, int64_t now_ms);
 /* All that is known, for the manifest: the signatures, and which files are running ones by
  * behaviour; NULL: nothing. The caller owns it. */
 json_t *detector_signatures_json(const struct detector *detector);
-/* From the manifest of the snapshot that was restored. Ignores what it does not understand. */
+/* From the manifest of the snapshot that was restored. Ignores what it does not understand; what
+ * was learned already stays. */
 void detector_load_signatures(struct detector *detector, const json_t *json);
 
 /* --- for the next start, should this one be killed (left_reports.h) --- */
@@ -306,8 +300,6 @@ void detector_load_signatures(struct detector *detector, const json_t *json);
 /* What is known beside what is under way: the signatures, and which files are at rest. The caller
  * owns it. */
 json_t *detector_known_json(const struct detector *detector);
-/* Into a new one: what was learned; what is learned already stays. */
-void detector_load_learned(struct detector *detector, const json_t *known);
 /* Into a new one: the file lies in the directory from before. Of fixed names, which may be one set,
  * it says that the set is there: what of it is written anew is newer than the rest. */
 void detector_note_existing(struct detector *detector, const char *path);

@@ -25,20 +25,21 @@ struct family *detector_family_led_by(const struct detector *detector,
 	return checkpoint_table_find_family(&detector->table, name);
 }
 
-static const struct fixed_write *write_at(const struct detector *detector, uint64_t index)
+uint64_t detector_first_write(const struct detector *detector)
+{
+	return detector->write_count > DETECTOR_WRITES ? detector->write_count - DETECTOR_WRITES
+						       : 0;
+}
+
+const struct fixed_write *detector_write_at(const struct detector *detector, uint64_t index)
 {
 	return &detector->writes[index % DETECTOR_WRITES];
 }
 
-/* Index of the last write of the name; UINT64_MAX: it is not remembered. */
-static uint64_t last_write_of(const struct detector *detector, uint64_t name)
+uint64_t detector_last_write_of(const struct detector *detector, uint64_t name)
 {
-	uint64_t oldest = detector->write_count > DETECTOR_WRITES
-				  ? detector->write_count - DETECTOR_WRITES
-				  : 0;
-
-	for (uint64_t i = detector->write_count; i > oldest; i--)
-		if (write_at(detector, i - 1)->name == name)
+	for (uint64_t i = detector->write_count; i > detector_first_write(detector); i--)
+		if (detector_write_at(detector, i - 1)->name == name)
 			return i - 1;
 	return UINT64_MAX;
 }
@@ -67,8 +68,8 @@ static int64_t pause_before(const struct detector *detector, uint64_t from, uint
 	int64_t closed_ms = 0;
 
 	for (uint64_t i = from; i < index; i++)
-		if (write_at(detector, i)->ms > closed_ms)
-			closed_ms = write_at(detector, i)->ms;
+		if (detector_write_at(detector, i)->ms > closed_ms)
+			closed_ms = detector_write_at(detector, i)->ms;
 	return begun_ms > closed_ms ? begun_ms - closed_ms : 0;
 }
 
@@ -79,7 +80,8 @@ static int64_t longest_pause(const struct detector *detector, const struct track
 	int64_t longest = pause_before(detector, from, detector->write_count, again->begun_ms);
 
 	for (uint64_t i = from + 1; i < detector->write_count; i++) {
-		int64_t pause = pause_before(detector, from, i, write_at(detector, i)->begun_ms);
+		int64_t pause =
+			pause_before(detector, from, i, detector_write_at(detector, i)->begun_ms);
 
 		longest = pause > longest ? pause : longest;
 	}
@@ -93,8 +95,8 @@ static int64_t longest_pause(const struct detector *detector, const struct track
  */
 static int64_t pause_observed(const struct detector *detector, uint64_t from, uint64_t index)
 {
-	const struct fixed_write *write = write_at(detector, index);
-	int64_t stalled_ms = write->stalled_ms - write_at(detector, index - 1)->stalled_ms;
+	const struct fixed_write *write = detector_write_at(detector, index);
+	int64_t stalled_ms = write->stalled_ms - detector_write_at(detector, index - 1)->stalled_ms;
 	int64_t pause = pause_before(detector, from, index, write->begun_ms);
 
 	return pause > stalled_ms ? pause - stalled_ms : 0;
@@ -110,12 +112,12 @@ static bool is_within_save(int64_t pause, int64_t longest)
  * files before it, and do so after it the next time. */
 static uint64_t begin_of_save(const struct detector *detector, uint64_t from, int64_t longest)
 {
-	const struct fixed_write *own = write_at(detector, from);
+	const struct fixed_write *own = detector_write_at(detector, from);
 	uint64_t begin = from;
 
 	while (begin > 0 && detector->write_count - begin < DETECTOR_WRITES) {
-		const struct fixed_write *before = write_at(detector, begin - 1);
-		int64_t pause = write_at(detector, begin)->begun_ms - before->ms;
+		const struct fixed_write *before = detector_write_at(detector, begin - 1);
+		int64_t pause = detector_write_at(detector, begin)->begun_ms - before->ms;
 
 		if (before->name == own->name || before->pid == own->pid || before->pid == 0 ||
 		    own->pid == 0 || !is_within_save(pause > 0 ? pause : 0, longest))
@@ -139,7 +141,7 @@ static void learn_companions(struct detector *detector, const struct tracked_fil
 	size_t count = 0;
 
 	for (uint64_t i = begin_of_save(detector, from, longest); i < detector->write_count; i++) {
-		const struct fixed_write *write = write_at(detector, i);
+		const struct fixed_write *write = detector_write_at(detector, i);
 		int64_t pause = i > from ? pause_observed(detector, from, i) : 0;
 
 		if (!is_within_save(pause, longest))
@@ -296,7 +298,7 @@ static bool may_be_partner(const struct tracked_file *file, bool of_stream)
 static unsigned count_alone(const struct detector *detector, const struct tracked_file *file,
 			    uint64_t before)
 {
-	const struct fixed_write *last = write_at(detector, before);
+	const struct fixed_write *last = detector_write_at(detector, before);
 
 	return before != UINT64_MAX && companion_file_is(file->path) &&
 			       last->work_writes == detector->work_writes
@@ -319,7 +321,7 @@ static void keep_beside(struct detector *detector, struct tracked_file *file)
 
 static void note_fixed_write(struct detector *detector, struct tracked_file *file, int64_t now_ms)
 {
-	uint64_t before = last_write_of(detector, file->name);
+	uint64_t before = detector_last_write_of(detector, file->name);
 	unsigned alone = count_alone(detector, file, before);
 	auto_free char *stream = NULL;
 
@@ -335,7 +337,7 @@ static void note_fixed_write(struct detector *detector, struct tracked_file *fil
 	if (before != UINT64_MAX) {
 		detector->written_again_ms = now_ms;
 		learn_companions(detector, file, before);
-		begin_round(detector, file, write_at(detector, before), now_ms);
+		begin_round(detector, file, detector_write_at(detector, before), now_ms);
 	}
 	detector->writes[detector->write_count++ % DETECTOR_WRITES] = (struct fixed_write){
 		.name = file->name,

@@ -117,11 +117,19 @@ static enum signature_match match_all_names(const struct checkpoint *checkpoint)
 		       : SIGNATURE_UNKNOWN;
 }
 
+/* A fixed name that a save writes. */
+static bool is_saved_name(const struct tracked_file *file)
+{
+	const unsigned out = FILE_RUNNING | FILE_SLOW | FILE_DAMAGED | FILE_TEMPORARY;
+
+	return !(file->marks & out) && tracked_file_was_written(file) &&
+	       !companion_file_is_best(file->path);
+}
+
 /* The fixed names that there are, and those that there were when one was complete last; but for
  * settings, which no save needs to write. */
 static size_t count_known(const struct checkpoint *fixed)
 {
-	const unsigned out = FILE_RUNNING | FILE_SLOW | FILE_DAMAGED | FILE_TEMPORARY;
 	const struct signature *all = &fixed->family->signature;
 	size_t count = all->expected;
 
@@ -131,8 +139,7 @@ static size_t count_known(const struct checkpoint *fixed)
 		if (companion_file_is_setting(file->path))
 			count -= was && count > 0;
 		else
-			count += !was && !(file->marks & out) && tracked_file_was_written(file) &&
-				 !companion_file_is_best(file->path);
+			count += !was && is_saved_name(file);
 	}
 	return count;
 }
@@ -485,13 +492,11 @@ bool detector_outlives_job(const struct detector *detector, const struct checkpo
 /* Those of all saves together; none of them is forgotten. */
 static void learn_all_names(struct checkpoint *fixed)
 {
-	const unsigned out = FILE_RUNNING | FILE_SLOW | FILE_DAMAGED | FILE_TEMPORARY;
 	auto_free struct named_file *names = memory_new((fixed->file_count + 1) * sizeof(*names));
 	size_t count = 0;
 
 	each_file (file, fixed)
-		if (!(file->marks & out) && tracked_file_was_written(file) &&
-		    !companion_file_is_best(file->path))
+		if (is_saved_name(file))
 			names[count++] = (struct named_file){file->name, file->size};
 	signature_learn(&fixed->family->signature, SIGNATURE_LOADED, names, count, 0);
 }

@@ -6,58 +6,6 @@
 /* Of more files than these, the newest. */
 #define KEPT_MOST 1000
 
-/* What a manifest does not say of a kind: does its number count checkpoints; was its signature seen
- * only once? */
-static bool is_sure(const struct family *family)
-{
-	return family->sure;
-}
-
-static bool was_seen_once(const struct family *family)
-{
-	return family->signature.learned == 1;
-}
-
-static json_t *names_json(const struct detector *detector, bool (*has)(const struct family *))
-{
-	json_t *list = json_array();
-
-	for (const struct family *family = detector->table.families; family; family = family->next)
-		if (has(family))
-			json_array_append_new(list, json_string(family->name));
-	return list;
-}
-
-static void make_sure(struct family *family)
-{
-	family->sure = true;
-}
-
-static void make_seen_once(struct family *family)
-{
-	struct signature *signature = &family->signature;
-
-	if (signature->learned == 0)
-		return;
-	signature->learned = 1;
-	for (size_t i = 0; i < signature->count; i++)
-		signature->names[i].seen = signature->names[i].newest = 1;
-}
-
-static void load_names(struct detector *detector, json_t *list, void (*make)(struct family *))
-{
-	const json_t *name;
-	size_t i;
-
-	json_array_foreach(list, i, name)
-	{
-		const char *text = json_string_value(name);
-
-		if (text && *text)
-			make(checkpoint_table_family(&detector->table, text));
-	}
-}
-
 /* The newest first: what was written here, or what lay there before. One that is no UTF-8 is not
  * known then. */
 static json_t *rest_json(const struct detector *detector, bool written)
@@ -81,10 +29,19 @@ json_t *detector_known_json(const struct detector *detector)
 	json_t *known = json_object();
 	json_t *signatures = detector_signatures_json(detector);
 
+	/* What a manifest does not say: was it seen only once; does its number count checkpoints?
+	 */
+	for (const struct family *family = detector->table.families; family;
+	     family = family->next) {
+		json_t *kind = json_object_get(signatures, family->name);
+
+		if (kind && family->signature.learned == 1)
+			json_object_set_new(kind, "once", json_true());
+		if (kind && family->sure)
+			json_object_set_new(kind, "sure", json_true());
+	}
 	if (signatures)
 		json_object_set_new(known, "signatures", signatures);
-	json_object_set_new(known, "sure", names_json(detector, is_sure));
-	json_object_set_new(known, "once", names_json(detector, was_seen_once));
 	json_object_set_new(known, "rest", rest_json(detector, true));
 	json_object_set_new(known, "existing", rest_json(detector, false));
 	return known;
@@ -100,13 +57,6 @@ static void rest(struct detector *detector)
 		detector_decide(detector, checkpoint,
 				(struct judgement){VERDICT_COMPLETE, REASON_QUIET, INT64_MAX});
 	}
-}
-
-void detector_load_learned(struct detector *detector, const json_t *known)
-{
-	detector_load_signatures(detector, json_object_get(known, "signatures"));
-	load_names(detector, json_object_get(known, "sure"), make_sure);
-	load_names(detector, json_object_get(known, "once"), make_seen_once);
 }
 
 void detector_note_existing(struct detector *detector, const char *path)
@@ -127,7 +77,7 @@ void detector_load_known(struct detector *detector, const json_t *known)
 {
 	json_t *list = json_object_get(known, "rest");
 
-	detector_load_learned(detector, known);
+	detector_load_signatures(detector, json_object_get(known, "signatures"));
 	for (size_t i = KEPT_MOST; i > 0; i--) {
 		const char *path = json_string_value(json_array_get(list, i - 1));
 

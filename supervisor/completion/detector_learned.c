@@ -96,10 +96,11 @@ void detector_load_signatures(struct detector *detector, const json_t *json)
 		struct family *family = checkpoint_table_family(&detector->table, name);
 
 		family->parts |= json_is_true(json_object_get(known, "parts"));
-		if (json_is_true(json_object_get(known, "stream")))
-			family->stream = family->sure = detector->table.keeps_apart = true;
-		if (json_is_true(json_object_get(known, "beside")))
-			family->beside = family->sure = detector->table.keeps_apart = true;
+		family->sure |= json_is_true(json_object_get(known, "sure"));
+		family->stream |= json_is_true(json_object_get(known, "stream"));
+		family->beside |= json_is_true(json_object_get(known, "beside"));
+		if (family->stream || family->beside)
+			family->sure = detector->table.keeps_apart = true;
 		load_siblings(detector, family, known);
 		partners_from_json(&family->partners, json_object_get(known, "partners"));
 		if (family->signature.learned == 0)

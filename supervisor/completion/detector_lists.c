@@ -1,32 +1,81 @@
-/* The detector's lists, and the evidence of writers without the shim. See detector.h. */
+/* The cut: which files are whole, and the lists that are read from it; and the evidence of writers
+ * without the shim. See detector.h. */
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "detector_parts.h"
 
 #include <string.h>
 
-/* With a front of completion_record.h, or none. */
-static void act_behind(const char *front, const struct tracked_file *file, path_set_fn *act,
-		       void *argument)
-{
-	auto_free char *listed = text_format("%s%s", front, file->path);
-
-	act(argument, listed);
-}
-
-static void act_on_marked(const struct checkpoint *checkpoint, unsigned marks, path_set_fn *act,
-			  void *argument)
-{
-	each_file (file, checkpoint)
-		if (file->marks & marks)
-			act(argument, file->path);
-}
+/* --- the cut: what of the directory is whole --- */
 
 void detector_each_marked(const struct detector *detector, unsigned marks, path_set_fn *act,
 			  void *argument)
 {
 	each_checkpoint (checkpoint, &detector->table)
-		act_on_marked(checkpoint, marks, act, argument);
+		each_file (file, checkpoint)
+			if (file->marks & marks)
+				act(argument, file->path);
+}
+
+#define NOT_WHOLE (FILE_FRESH | FILE_DAMAGED | FILE_SLOW)
+
+enum cut_class {
+	CUT_WHOLE,
+	/* of fixed names: at rest, and another file of its set is written over */
+	CUT_REST,
+	/* the same: of a save that was never known to be complete, and another file of it is being
+	 * written */
+	CUT_OVERTAKEN,
+	/* what follows is out: being written, or torn */
+	CUT_WRITTEN,
+	/* ... but closed before its writer died, or by one that lives: a death tears its save, and
+	 * not the file */
+	CUT_CLOSED,
+	/* ... but nobody reports who has it open: that it was left half, nobody has seen either */
+	CUT_UNSEEN,
+};
+
+/* Fixed names that a save of the set may be without are no part of it. */
+static bool is_of_sets(const struct tracked_file *file)
+{
+	return !(file->marks & (FILE_RUNNING | FILE_TEMPORARY)) && !companion_file_is(file->path) &&
+	       !companion_file_is_best(file->path) && !companion_file_is_result(file->path);
+}
+
+static enum cut_class class_of_out(const struct tracked_file *file)
+{
+	if (file->marks & (FILE_REJECTED | FILE_SLOW | FILE_TEMPORARY))
+		return CUT_WRITTEN;
+	if (file->marks & FILE_WITNESSED)
+		return CUT_CLOSED;
+	return file->marks & FILE_REPORTED ? CUT_WRITTEN : CUT_UNSEEN;
+}
+
+static enum cut_class class_of_rest(const struct detector *detector,
+				    const struct tracked_file *file)
+{
+	enum cut_class class = CUT_WHOLE;
+
+	each_file (other, file->checkpoint) {
+		if (!(other->marks & NOT_WHOLE) || (other->marks & FILE_RUNNING))
+			continue;
+		if ((file->marks & FILE_WRITTEN) && (detector_are_together(detector, other, file) ||
+						     detector_are_together(detector, file, other)))
+			return CUT_OVERTAKEN;
+		if (!(other->marks & FILE_NEW) && is_of_sets(file) && is_of_sets(other) &&
+		    detector_may_be_one_set(detector, other, file))
+			class = CUT_REST;
+	}
+	return class;
+}
+
+static enum cut_class class_of(const struct detector *detector, const struct tracked_file *file)
+{
+	if (file->marks & NOT_WHOLE)
+		return class_of_out(file);
+	return *file->checkpoint->key || (file->marks & FILE_RUNNING)
+		       ? CUT_WHOLE
+		       : class_of_rest(detector, file);
 }
 
 /* All of a numbered checkpoint: its directory with `end` behind it, and each of its files that does
@@ -48,73 +97,19 @@ static void act_on_whole(const struct checkpoint *checkpoint, const char *end, p
 			act(argument, file->path);
 }
 
-#define NOT_WHOLE (FILE_FRESH | FILE_DAMAGED | FILE_SLOW)
-
-/* Of a save that was never known to be complete, and another file of it is being written. */
-static bool is_overtaken(const struct detector *detector, const struct tracked_file *file)
-{
-	if ((file->marks & (NOT_WHOLE | FILE_RUNNING)) || !(file->marks & FILE_WRITTEN))
-		return false;
-	each_file (other, file->checkpoint)
-		if ((other->marks & NOT_WHOLE) && !(other->marks & FILE_RUNNING) &&
-		    (detector_are_together(detector, other, file) ||
-		     detector_are_together(detector, file, other)))
-			return true;
-	return false;
-}
-
-static void act_on_excluded_names(const struct detector *detector, const struct checkpoint *fixed,
-				  path_set_fn *act, void *argument)
-{
-	each_file (file, fixed)
-		if ((file->marks & NOT_WHOLE) || is_overtaken(detector, file))
-			act(argument, file->path);
-}
-
-/* Fixed names that a save of the set may be without are no part of it. */
-static bool is_of_sets(const struct tracked_file *file)
-{
-	return !(file->marks & (FILE_RUNNING | FILE_TEMPORARY)) && !companion_file_is(file->path) &&
-	       !companion_file_is_best(file->path) && !companion_file_is_result(file->path);
-}
-
-/* Is it at rest, and another file of its set written over? */
-static bool is_left_of_set(const struct detector *detector, const struct tracked_file *file)
-{
-	if ((file->marks & NOT_WHOLE) || !is_of_sets(file) || is_overtaken(detector, file))
-		return false;
-	each_file (other, file->checkpoint)
-		if ((other->marks & NOT_WHOLE) && !(other->marks & FILE_NEW) && is_of_sets(other) &&
-		    detector_may_be_one_set(detector, other, file))
-			return true;
-	return false;
-}
-
-static void act_on_rest_of_sets(const struct detector *detector, const struct checkpoint *fixed,
-				path_set_fn *act, void *argument)
-{
-	each_file (file, fixed)
-		if (is_left_of_set(detector, file))
-			act_behind(UNDER_WAY_REST, file, act, argument);
-}
-
-/* What it stands without. */
-static void act_on_added(const struct checkpoint *checkpoint, path_set_fn *act, void *argument)
-{
-	each_file (file, checkpoint)
-		if (checkpoint_stands_without(checkpoint, file))
-			act(argument, file->path);
-}
-
 void detector_each_excluded(const struct detector *detector, path_set_fn *act, void *argument)
 {
 	each_checkpoint (checkpoint, &detector->table) {
-		if (!*checkpoint->key)
-			act_on_excluded_names(detector, checkpoint, act, argument);
-		else if (checkpoint_stands(checkpoint))
-			act_on_added(checkpoint, act, argument);
-		else
+		bool fixed = !*checkpoint->key;
+
+		if (!fixed && !checkpoint_stands(checkpoint)) {
 			act_on_whole(checkpoint, "", act, argument);
+			continue;
+		}
+		each_file (file, checkpoint)
+			if (fixed ? class_of(detector, file) >= CUT_OVERTAKEN
+				  : checkpoint_stands_without(checkpoint, file))
+				act(argument, file->path);
 	}
 }
 
@@ -132,10 +127,13 @@ void detector_each_changed(const struct detector *detector, uint64_t generation,
 	each_checkpoint (checkpoint, &detector->table) {
 		if (checkpoint->changed <= generation)
 			continue;
-		if (changed_at(checkpoint) <= generation)
-			act_on_marked(checkpoint, FILE_ADDED, act, argument);
-		else if (*checkpoint->key)
+		if (*checkpoint->key && changed_at(checkpoint) > generation) {
 			act_on_whole(checkpoint, "", act, argument);
+			continue;
+		}
+		each_file (file, checkpoint)
+			if ((file->marks & FILE_ADDED) && changed_at(checkpoint) <= generation)
+				act(argument, file->path);
 	}
 }
 
@@ -147,66 +145,30 @@ bool detector_has_changed(const struct detector *detector, const char *key, uint
 	return checkpoint ? changed_at(checkpoint) > generation : *key != '\0';
 }
 
-/* Closed, and beside a set of fixed names: it is whole, and says nothing of the others. */
-static bool is_whole_beside(const struct tracked_file *file)
-{
-	return !*file->checkpoint->key && (file->marks & FILE_WITNESSED) &&
-	       !(file->marks & FILE_DAMAGED) && companion_file_is(file->path);
-}
+/* --- the same for the next start --- */
 
-/* Its files with the mark in front which says so (workspace/completion_record.h). */
-static void act_on_closed(const struct checkpoint *checkpoint, path_set_fn *act, void *argument)
-{
-	each_file (file, checkpoint)
-		if ((file->marks & FILE_FRESH) && !is_whole_beside(file))
-			act_behind(UNDER_WAY_CLOSED, file, act, argument);
-}
+/* What is known of a checkpoint as a whole says how its files are to be taken. */
+enum left_as {
+	/* only its contents are still to be looked at, as the next start does, too: what needs no
+	 * time has made it complete */
+	LEFT_DECIDED,
+	/* its writer has closed all that it had begun, and nothing is known to be missing: that the
+	 * job ended before its save was known to be complete says no more than a kill of everything
+	 * does */
+	LEFT_CLOSED,
+	/* a number of which no file was seen to be left half: those of the number before tell */
+	LEFT_UNSEEN,
+	/* nothing is missing but, perhaps, closes */
+	LEFT_BEGUN,
+	/* fixed names: each for itself */
+	LEFT_NAMES,
+	/* complete, but for what was added to it */
+	LEFT_STANDS,
+	/* a number that is torn or being written: all of it */
+	LEFT_HALF,
+	LEFT_NOTHING,
+};
 
-/* Nobody reports who has it open: that it was left half, nobody has seen either. */
-static bool is_unseen(const struct tracked_file *file)
-{
-	const unsigned seen = FILE_WITNESSED | FILE_REPORTED | FILE_REJECTED | FILE_SLOW |
-			      FILE_TEMPORARY | FILE_RUNNING;
-
-	return (file->marks & (FILE_FRESH | FILE_TORN)) && !(file->marks & seen);
-}
-
-/* Was it closed before its writer died, or by one that lives? Of such, a death tears the save, and
- * not the file. */
-static bool is_closed_name(const struct tracked_file *file)
-{
-	return (file->marks & FILE_WITNESSED) &&
-	       !(file->marks & (FILE_REJECTED | FILE_SLOW | FILE_TEMPORARY));
-}
-
-/* Of the fixed names, others may be of an older save that was never complete, and those that are
- * closed already of one that is complete. */
-static void act_on_begun(const struct detector *detector, const struct checkpoint *checkpoint,
-			 path_set_fn *act, void *argument)
-{
-	each_file (file, checkpoint) {
-		if ((file->marks & FILE_FRESH) && !is_whole_beside(file))
-			act_behind(is_unseen(file) ? UNDER_WAY_UNSEEN
-				   : !*checkpoint->key && is_closed_name(file)
-					   ? UNDER_WAY_WITH
-					   : UNDER_WAY_UNLESS_WHOLE,
-				   file, act, argument);
-		else if (!*checkpoint->key && is_overtaken(detector, file))
-			act(argument, file->path);
-	}
-}
-
-/* Of what was added to it, what its writer has not closed: that one alone. */
-static void act_on_unclosed(const struct checkpoint *checkpoint, path_set_fn *act, void *argument)
-{
-	each_file (file, checkpoint)
-		if (checkpoint_stands_without(checkpoint, file) &&
-		    (file->marks & (FILE_WITNESSED | FILE_DAMAGED)) != FILE_WITNESSED)
-			act_behind(UNDER_WAY_ALONE, file, act, argument);
-}
-
-/* Its writer has closed all that it had begun, and nothing is known to be missing. That the job
- * ended before its save was known to be complete says no more than a kill of everything does. */
 static bool is_closed(const struct detector *detector, const struct checkpoint *checkpoint)
 {
 	if (checkpoint->death == DEATH_TEARS || checkpoint->state == CHECKPOINT_TORN)
@@ -216,87 +178,141 @@ static bool is_closed(const struct detector *detector, const struct checkpoint *
 	       detector_may_be_whole_set(detector, checkpoint);
 }
 
-/* Was no file of the numbered one seen to be left half? Then those of the number before tell. */
 static bool is_unseen_number(const struct checkpoint *checkpoint)
 {
 	bool unseen = false;
 
 	each_file (file, checkpoint) {
-		unseen |= is_unseen(file);
-		if ((file->marks & NOT_WHOLE) && !is_unseen(file) && !is_closed_name(file))
+		bool out = file->marks & NOT_WHOLE;
+
+		if (out && class_of_out(file) == CUT_WRITTEN)
 			return false;
+		unseen |= out && class_of_out(file) == CUT_UNSEEN;
 	}
 	return unseen && *checkpoint->key && checkpoint->base == 0;
 }
 
-static void act_on_unseen(const struct checkpoint *checkpoint, path_set_fn *act, void *argument)
+static enum left_as left_as(const struct detector *detector, const struct checkpoint *checkpoint)
 {
-	each_file (file, checkpoint)
-		if (file->marks & NOT_WHOLE)
-			act_behind(UNDER_WAY_UNSEEN, file, act, argument);
+	bool under_way = checkpoint->state == CHECKPOINT_UNDER_WAY;
+
+	if (under_way && checkpoint->base == 0 &&
+	    detector_judge(detector, checkpoint, checkpoint->last_ms).verdict == VERDICT_COMPLETE)
+		return LEFT_DECIDED;
+	if (is_closed(detector, checkpoint))
+		return LEFT_CLOSED;
+	if (is_unseen_number(checkpoint))
+		return LEFT_UNSEEN;
+	if (detector_has_begun_all(detector, checkpoint))
+		return LEFT_BEGUN;
+	if (!*checkpoint->key)
+		return LEFT_NAMES;
+	if (checkpoint_stands(checkpoint))
+		return LEFT_STANDS;
+	return under_way || checkpoint->state == CHECKPOINT_TORN ? LEFT_HALF : LEFT_NOTHING;
+}
+
+/* Closed, and beside a set of fixed names: it is whole, and says nothing of the others. */
+static bool is_whole_beside(const struct tracked_file *file)
+{
+	return !*file->checkpoint->key && (file->marks & FILE_WITNESSED) &&
+	       !(file->marks & FILE_DAMAGED) && companion_file_is(file->path);
 }
 
 /* A fixed name that was closed is whole. It is undone only with the rest of its save: with a name
  * of its set that is open, torn, or still to come. */
 static bool is_undone(const struct detector *detector, const struct tracked_file *file)
 {
-	if (!is_closed_name(file))
-		return true;
 	each_file (other, file->checkpoint)
 		if (other != file && is_of_sets(other) &&
-		    (!(other->marks & NOT_WHOLE) || !is_closed_name(other)) &&
+		    (!(other->marks & NOT_WHOLE) || class_of_out(other) != CUT_CLOSED) &&
 		    detector_may_be_one_set(detector, other, file))
 			return true;
 	return false;
 }
 
-static void act_on_undone_names(const struct detector *detector, const struct checkpoint *fixed,
-				path_set_fn *act, void *argument)
+/* What stands in front of a fixed name (completion_record.h); NULL: it is not in the list. */
+static const char *front_of_name(const struct detector *detector, const struct tracked_file *file)
 {
-	each_file (file, fixed) {
-		bool fresh = file->marks & NOT_WHOLE;
+	bool overtaken = file->checkpoint->overtaken && class_of_out(file) == CUT_CLOSED;
 
-		if (fixed->overtaken && is_closed_name(file))
-			continue;
-		if (!is_overtaken(detector, file) && !(fresh && is_undone(detector, file)))
-			continue;
-		act_behind(!fresh || is_closed_name(file) ? UNDER_WAY_WITH
-			   : is_unseen(file)              ? UNDER_WAY_UNSEEN
-							  : "",
-			   file, act, argument);
+	switch (class_of(detector, file)) {
+	case CUT_WHOLE:
+		return NULL;
+	case CUT_REST:
+		return UNDER_WAY_REST;
+	case CUT_OVERTAKEN:
+		return overtaken ? NULL : UNDER_WAY_WITH;
+	case CUT_CLOSED:
+		return overtaken || !is_undone(detector, file) ? NULL : UNDER_WAY_WITH;
+	case CUT_UNSEEN:
+		return UNDER_WAY_UNSEEN;
+	case CUT_WRITTEN:
+		break;
 	}
+	return "";
 }
 
-/* What needs no time has made it complete, and only its contents are still to be looked at, as the
- * next start does, too. */
-static bool is_all_but_decided(const struct detector *detector, const struct checkpoint *checkpoint)
+/* Of the fixed names, others may be of an older save that was never complete, and those that are
+ * closed already of one that is complete. */
+static const char *front_of_begun(const struct detector *detector, const struct tracked_file *file)
 {
-	return checkpoint->state == CHECKPOINT_UNDER_WAY && checkpoint->base == 0 &&
-	       detector_judge(detector, checkpoint, checkpoint->last_ms).verdict ==
-		       VERDICT_COMPLETE;
+	enum cut_class class = class_of(detector, file);
+
+	if (class < CUT_WRITTEN || is_whole_beside(file))
+		return class == CUT_OVERTAKEN ? "" : NULL;
+	if (class == CUT_UNSEEN)
+		return UNDER_WAY_UNSEEN;
+	return !*file->checkpoint->key && class == CUT_CLOSED
+		       ? UNDER_WAY_WITH
+		       : UNDER_WAY_UNLESS_WHOLE;
+}
+
+static const char *front_of(const struct detector *detector, enum left_as as,
+			    const struct tracked_file *file)
+{
+	const unsigned closed = FILE_WITNESSED | FILE_DAMAGED;
+
+	switch (as) {
+	case LEFT_DECIDED:
+		return file->marks & (FILE_DAMAGED | FILE_SLOW) ? "" : NULL;
+	case LEFT_CLOSED:
+		return (file->marks & FILE_FRESH) && !is_whole_beside(file)
+			       ? UNDER_WAY_CLOSED
+			       : NULL;
+	case LEFT_UNSEEN:
+		return file->marks & NOT_WHOLE ? UNDER_WAY_UNSEEN : NULL;
+	case LEFT_BEGUN:
+		return front_of_begun(detector, file);
+	case LEFT_NAMES:
+		return front_of_name(detector, file);
+	case LEFT_STANDS:
+		return checkpoint_stands_without(file->checkpoint, file) &&
+				       (file->marks & closed) != FILE_WITNESSED
+			       ? UNDER_WAY_ALONE
+			       : NULL;
+	case LEFT_HALF:
+	case LEFT_NOTHING:
+		break;
+	}
+	return NULL;
 }
 
 void detector_each_under_way(const struct detector *detector, path_set_fn *act, void *argument)
 {
 	each_checkpoint (checkpoint, &detector->table) {
-		bool touched = checkpoint->state == CHECKPOINT_UNDER_WAY ||
-			       checkpoint->state == CHECKPOINT_TORN;
+		enum left_as as = left_as(detector, checkpoint);
 
-		if (is_all_but_decided(detector, checkpoint))
-			act_on_marked(checkpoint, FILE_DAMAGED | FILE_SLOW, act, argument);
-		else if (is_closed(detector, checkpoint))
-			act_on_closed(checkpoint, act, argument);
-		else if (is_unseen_number(checkpoint))
-			act_on_unseen(checkpoint, act, argument);
-		else if (detector_has_begun_all(detector, checkpoint))
-			act_on_begun(detector, checkpoint, act, argument);
-		else if (!*checkpoint->key) {
-			act_on_undone_names(detector, checkpoint, act, argument);
-			act_on_rest_of_sets(detector, checkpoint, act, argument);
-		} else if (checkpoint_stands(checkpoint))
-			act_on_unclosed(checkpoint, act, argument);
-		else if (touched)
+		if (as == LEFT_HALF)
 			act_on_whole(checkpoint, "/", act, argument);
+		each_file (file, checkpoint) {
+			const char *front = front_of(detector, as, file);
+			auto_free char *listed =
+				front ? text_format("%s%s", front, file->path) : NULL;
+
+			if (listed)
+				act(argument, listed);
+		}
 	}
 }
 
@@ -369,24 +385,6 @@ bool detector_has_begun_checkpoint(const struct detector *detector)
 		if (!detector_is_of_companions(checkpoint))
 			return true;
 	return detector->wrote_checkpoint;
-}
-
-bool detector_lacks_step_after(const struct detector *detector, int64_t number)
-{
-	each_checkpoint (checkpoint, &detector->table)
-		if (*checkpoint->key && checkpoint->number > number &&
-		    checkpoint->state == CHECKPOINT_TORN)
-			return true;
-	return false;
-}
-
-bool detector_has_step(const struct detector *detector, int64_t step)
-{
-	each_checkpoint (checkpoint, &detector->table)
-		if (*checkpoint->key && checkpoint_stands(checkpoint) &&
-		    (checkpoint->step >= 0 ? checkpoint->step : checkpoint->number) == step)
-			return true;
-	return false;
 }
 
 int64_t detector_begun_step(const struct detector *detector)

@@ -28,16 +28,6 @@ static bool is_since(const struct save_round *round, const struct fixed_write *w
 	       write->ms > round->last_ms;
 }
 
-static const struct fixed_write *newest_write(const struct detector *detector, uint64_t back)
-{
-	return &detector->writes[(detector->write_count - 1 - back) % DETECTOR_WRITES];
-}
-
-static uint64_t count_remembered(const struct detector *detector)
-{
-	return detector->write_count < DETECTOR_WRITES ? detector->write_count : DETECTOR_WRITES;
-}
-
 static void note_visit(struct visit *visits, size_t *count, const struct fixed_write *write)
 {
 	struct visit *visit = visits;
@@ -78,13 +68,14 @@ static bool find_partner(const struct detector *detector, const struct save_roun
 static void learn_partners(const struct detector *detector, struct family *family, int64_t next_ms)
 {
 	const struct save_round *round = &family->round;
-	uint64_t most = count_remembered(detector);
-	auto_free struct visit *visits = memory_new((most + 1) * sizeof(*visits));
+	uint64_t first = detector_first_write(detector);
+	auto_free struct visit *visits =
+		memory_new((detector->write_count - first + 1) * sizeof(*visits));
 	auto_free struct partner *seen = NULL;
 	size_t visited = 0, count = 0;
 
-	for (uint64_t back = 0; back < most; back++) {
-		const struct fixed_write *write = newest_write(detector, back);
+	for (uint64_t i = detector->write_count; i > first; i--) {
+		const struct fixed_write *write = detector_write_at(detector, i - 1);
 
 		if (write->ms < round->begun_ms)
 			break;
@@ -100,12 +91,9 @@ static void learn_partners(const struct detector *detector, struct family *famil
 /* NULL: it is not remembered. */
 static const struct fixed_write *last_write(const struct detector *detector, uint64_t name)
 {
-	uint64_t most = count_remembered(detector);
+	uint64_t last = detector_last_write_of(detector, name);
 
-	for (uint64_t back = 0; back < most; back++)
-		if (newest_write(detector, back)->name == name)
-			return newest_write(detector, back);
-	return NULL;
+	return last == UINT64_MAX ? NULL : detector_write_at(detector, last);
 }
 
 /* Has the name been written since the number was begun? */

@@ -54,6 +54,12 @@ void detector_note_number_written(struct detector *detector, struct checkpoint *
 
 /* --- detector_fixed.c: what finished files teach --- */
 
+/* The writes of fixed names that are remembered: the index of the first, up to `write_count`. */
+uint64_t detector_first_write(const struct detector *detector);
+const struct fixed_write *detector_write_at(const struct detector *detector, uint64_t index);
+/* Of the last one of the name; UINT64_MAX: it is not remembered. */
+uint64_t detector_last_write_of(const struct detector *detector, uint64_t name);
+
 /* The family of saves that begin with this fixed name; NULL: none was learned yet. */
 struct family *detector_family_led_by(const struct detector *detector,
 				      const struct tracked_file *leader);

@@ -222,7 +222,7 @@ static void find_part_names(struct detector *detector, struct family *family)
 	if (!part)
 		return;
 	signature_forget(&family->signature, part->name);
-	checkpoint_table_join_part_name(&detector->table, family, part->name);
+	checkpoint_table_join_parts(&detector->table, family, part);
 }
 
 /* --- a write --- */
@@ -249,13 +249,9 @@ static bool is_added(const struct detector *detector, const struct checkpoint *c
 	       !signature_has(&checkpoint->family->signature, file->name);
 }
 
-/* What it was complete by is known; what is added is judged like a save of its own. */
-static void begin_addition(struct detector *detector, struct checkpoint *checkpoint)
+/* Nothing that was said of what it had before says anything of what comes now. */
+static void begin(struct detector *detector, struct checkpoint *checkpoint)
 {
-	if (checkpoint->base == 0) {
-		checkpoint->base = checkpoint->changed;
-		checkpoint->base_reason = checkpoint->reason;
-	}
 	checkpoint->position = detector->table.position;
 	checkpoint_change(checkpoint, FILE_FRESH, FILE_FRESH, 0);
 	checkpoint_set_state(&detector->table, checkpoint, CHECKPOINT_UNDER_WAY);
@@ -267,27 +263,29 @@ static void begin_addition(struct detector *detector, struct checkpoint *checkpo
 	checkpoint->own_word = checkpoint->committed = checkpoint->placed = checkpoint->defect = 0;
 }
 
+/* What it was complete by is known; what is added is judged like a save of its own. */
+static void begin_addition(struct detector *detector, struct checkpoint *checkpoint)
+{
+	if (checkpoint->base == 0) {
+		checkpoint->base = checkpoint->changed;
+		checkpoint->base_reason = checkpoint->reason;
+	}
+	begin(detector, checkpoint);
+}
+
 static void begin_save(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms)
 {
+	begin(detector, checkpoint);
 	checkpoint->base = 0;
-	checkpoint_change(checkpoint, FILE_FRESH, FILE_FRESH, 0);
-	checkpoint_set_state(&detector->table, checkpoint, CHECKPOINT_UNDER_WAY);
-	checkpoint->writer_count = 0;
-	checkpoint->death = DEATH_NONE;
-	checkpoint->settled = checkpoint->next_begun = false;
 	checkpoint->rewritten = checkpoint->reduced = checkpoint->part_gone = false;
 	checkpoint->overtaken = false;
 	checkpoint->begun_ms = checkpoint->since_ms = now_ms;
-	checkpoint->position = detector->table.position;
 	/* The rest of one that looked complete: the next one is waited for. */
 	checkpoint->pause_ms =
 		checkpoint->gap_end_ms == now_ms && checkpoint->gap_ms <= LONGEST_PAUSE_MS
 			? checkpoint->gap_ms
 			: 0;
 	checkpoint->step = -1;
-	if (checkpoint->placed > 0)
-		checkpoint->family->placed_whole = false;
-	checkpoint->own_word = checkpoint->committed = checkpoint->placed = checkpoint->defect = 0;
 	detector->saves += !checkpoint_is_of_stream(checkpoint);
 	checkpoint->save = detector->saves;
 	detector_note_begun(checkpoint);
@@ -411,7 +409,7 @@ static struct tracked_file *touch(struct detector *detector, struct tracked_file
 		file->pid = pid;
 	checkpoint_add_writer(checkpoint, pid);
 	if (shows_parts(checkpoint)) {
-		checkpoint_table_join_parts(&detector->table, checkpoint->family);
+		checkpoint_table_join_parts(&detector->table, checkpoint->family, NULL);
 		checkpoint = file->checkpoint;
 		if (checkpoint->state != CHECKPOINT_UNDER_WAY)
 			begin_save(detector, checkpoint, now_ms);

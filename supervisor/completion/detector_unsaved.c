@@ -40,15 +40,12 @@ static bool went_on_after_numbered(const struct checkpoint *checkpoint)
 
 static bool went_on_after_fixed(const struct detector *detector, const struct tracked_file *file)
 {
-	uint64_t first = detector->writes_complete, count = 0;
+	uint64_t count = 0;
 
-	if (first == 0)
-		return false;
-	if (detector->write_count - first > DETECTOR_WRITES)
-		first = detector->write_count - DETECTOR_WRITES;
-	for (uint64_t i = first; i < detector->write_count; i++)
-		count += detector->writes[i % DETECTOR_WRITES].name == file->name;
-	return count >= FIXED_WRITES;
+	for (uint64_t i = detector_first_write(detector); i < detector->write_count; i++)
+		count += i >= detector->writes_complete &&
+			 detector_write_at(detector, i)->name == file->name;
+	return detector->writes_complete > 0 && count >= FIXED_WRITES;
 }
 
 void detector_each_unsaved(const struct detector *detector, path_set_fn *act, void *argument)

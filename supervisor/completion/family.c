@@ -80,52 +80,41 @@ static void make_fixed(struct checkpoint_table *table, struct tracked_file *file
 	checkpoint_table_put(table, file, fixed);
 }
 
-void checkpoint_table_join_parts(struct checkpoint_table *table, struct family *family)
+/* Only the files with that name are parts: the others count. */
+static void note_part_name(struct checkpoint_table *table, const struct tracked_file *file,
+			   struct checkpoint *fixed)
 {
-	struct checkpoint *fixed = checkpoint_table_fixed(table);
+	auto_free char *template = checkpoint_name_template(file->path);
+	auto_free char *kind = text_format(FAMILY_OF_NAME "%s", template);
 
-	family->parts = true;
-	family->stream = false;
-	for (struct checkpoint *checkpoint = table->checkpoints, *next; checkpoint;
-	     checkpoint = next) {
-		next = checkpoint->sibling;
-		if (checkpoint->family != family)
-			continue;
-		while (checkpoint->files) {
-			struct tracked_file *file = checkpoint->files;
-			bool last = checkpoint->file_count == 1;
-
-			make_fixed(table, file, fixed);
-			if (last)
-				break; /* the checkpoint is gone */
-		}
-	}
+	checkpoint_table_family(table, kind)->parts = table->keeps_apart = true;
+	for (size_t i = 0; i < file->checkpoint->writer_count; i++)
+		checkpoint_add_writer(fixed, file->checkpoint->writers[i]);
 }
 
-void checkpoint_table_join_part_name(struct checkpoint_table *table, struct family *family,
-				     uint64_t name)
+void checkpoint_table_join_parts(struct checkpoint_table *table, struct family *family,
+				 const struct tracked_file *like)
 {
 	struct checkpoint *fixed = checkpoint_table_fixed(table);
+	uint64_t name = like ? like->name : 0;
 
+	if (!like) {
+		family->parts = true;
+		family->stream = false;
+	}
 	for (struct checkpoint *checkpoint = table->checkpoints, *next; checkpoint;
 	     checkpoint = next) {
 		next = checkpoint->sibling;
 		if (checkpoint->family != family)
 			continue;
+		/* The checkpoint goes with its last file. */
 		for (struct tracked_file *file = checkpoint->files, *after; file; file = after) {
-			auto_free char *template = checkpoint_name_template(file->path);
-			auto_free char *kind = text_format(FAMILY_OF_NAME "%s", template);
-			bool last = checkpoint->file_count == 1;
-
 			after = file->sibling;
-			if (file->name != name)
+			if (like && file->name != name)
 				continue;
-			checkpoint_table_family(table, kind)->parts = table->keeps_apart = true;
-			for (size_t i = 0; i < checkpoint->writer_count; i++)
-				checkpoint_add_writer(fixed, checkpoint->writers[i]);
+			if (like)
+				note_part_name(table, file, fixed);
 			make_fixed(table, file, fixed);
-			if (last)
-				break; /* the checkpoint is gone */
 		}
 	}
 }

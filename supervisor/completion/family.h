@@ -102,12 +102,9 @@ struct family *checkpoint_table_find_apart(const struct checkpoint_table *table,
 bool checkpoint_table_is_part_name(const struct checkpoint_table *table, const char *path);
 
 /* Its numbers name parts and not checkpoints: joins the files of all its checkpoints to the fixed
- * names. */
-void checkpoint_table_join_parts(struct checkpoint_table *table, struct family *family);
-
-/* The same for the files with that name (struct tracked_file) only: the others count. */
-void checkpoint_table_join_part_name(struct checkpoint_table *table, struct family *family,
-				     uint64_t name);
+ * names. `like`: those with the name of this file only, and the others count; NULL: all. */
+void checkpoint_table_join_parts(struct checkpoint_table *table, struct family *family,
+				 const struct tracked_file *like);
 
 /* The files of this family, which are fixed names so far, are written once each. Those that are
  * closed are at rest. */

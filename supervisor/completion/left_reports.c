@@ -169,17 +169,11 @@ static void hear(struct replay *replay, const struct left_report *report)
 	decide(detector);
 }
 
-/* Behind what stands in front of it. */
 static const char *bare(const char *listed)
 {
-	static const char *const fronts[] = {UNDER_WAY_ALONE,  UNDER_WAY_UNLESS_WHOLE,
-					     UNDER_WAY_UNSEEN, UNDER_WAY_CLOSED,
-					     UNDER_WAY_REST,   UNDER_WAY_WITH};
+	const char *front;
 
-	for (size_t i = 0; i < sizeof(fronts) / sizeof(fronts[0]); i++)
-		if (text_starts(listed, fronts[i]))
-			return listed + strlen(fronts[i]);
-	return listed;
+	return under_way_path(listed, &front);
 }
 
 /* NULL: no checkpoint that it knows. */

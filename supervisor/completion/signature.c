@@ -3,13 +3,14 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "signature_kinds.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* As many kinds in one list: of more, one that was seen once is forgotten. */
+#define KINDS_MOST 8
 /* A name that was in none of this many newest checkpoints is forgotten. */
 #define FORGET_AFTER 4
 /* More names than this are not kept in a manifest: they are learned again. */
@@ -45,7 +46,8 @@ static int compare_hashes(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-void *signature_find_hash(const void *items, size_t count, size_t size, uint64_t hash)
+/* Sorted by their hashes; NULL: it is not among them. */
+static void *find_hash(const void *items, size_t count, size_t size, uint64_t hash)
 {
 	return count == 0 ? NULL : bsearch(&hash, items, count, size, compare_hashes);
 }
@@ -86,8 +88,7 @@ static bool is_expected(const struct signature *signature, const struct known_na
 
 static struct known_name *find_name(const struct signature *signature, uint64_t hash)
 {
-	return signature_find_hash(signature->names, signature->count, sizeof(*signature->names),
-				   hash);
+	return find_hash(signature->names, signature->count, sizeof(*signature->names), hash);
 }
 
 bool signature_has(const struct signature *signature, uint64_t hash)
@@ -98,7 +99,7 @@ bool signature_has(const struct signature *signature, uint64_t hash)
 	return false;
 }
 
-bool signature_has_any(const struct signature *kind, const struct named_file *files, size_t count)
+static bool has_any(const struct signature *kind, const struct named_file *files, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (find_name(kind, files[i].hash))
@@ -115,8 +116,7 @@ static void count_expected(struct signature *signature)
 
 static void note_name(struct signature *signature, size_t known, const struct named_file *file)
 {
-	struct known_name *name =
-		signature_find_hash(signature->names, known, sizeof(*name), file->hash);
+	struct known_name *name = find_hash(signature->names, known, sizeof(*name), file->hash);
 
 	if (!name) {
 		signature->names[signature->count++] =
@@ -138,10 +138,104 @@ static void forget_old_names(struct signature *signature)
 	signature->count = kept;
 }
 
-void signature_sort_names(struct signature *signature)
+/* And counts which are expected. */
+static void sort_names(struct signature *signature)
 {
 	qsort(signature->names, signature->count, sizeof(*signature->names), compare_hashes);
 	count_expected(signature);
+}
+
+/* --- several kinds of names in one directory --- */
+
+/* All but their places in the list. */
+static void exchange(struct signature *one, struct signature *other)
+{
+	struct signature was = *one;
+
+	*one = *other;
+	one->next = was.next;
+	was.next = other->next;
+	*other = was;
+}
+
+/* What the kind has been seen with, as if `into` had been it. What was learned of the checkpoint
+ * `number` is learned anew. */
+static void absorb(struct signature *into, const struct signature *kind, int64_t number)
+{
+	size_t known = into->count;
+
+	if (kind->newest_number == number)
+		return;
+	into->names = memory_grow(into->names, known + kind->count, sizeof(*into->names));
+	for (size_t i = 0; i < kind->count; i++) {
+		struct known_name name = kind->names[i];
+		uint32_t age = kind->learned - name.newest;
+
+		if (age >= into->learned ||
+		    find_hash(into->names, known, sizeof(*into->names), name.hash))
+			continue;
+		name.newest = into->learned - age;
+		into->names[into->count++] = name;
+	}
+	if (kind->pause_ms > into->pause_ms)
+		into->pause_ms = kind->pause_ms;
+	sort_names(into);
+}
+
+static void remove_next(struct signature *before)
+{
+	struct signature *kind = before->next;
+
+	before->next = kind->next;
+	free(kind->names);
+	free(kind);
+}
+
+/* NULL: there are too many, and each was seen more than once. */
+static struct signature *add_kind(struct signature *first)
+{
+	struct signature *last = first, *once = NULL;
+	size_t count = 1;
+
+	if (first->count == 0)
+		return first;
+	for (; last->next; last = last->next) {
+		once = !once && last->next->learned == 1 ? last : once;
+		count++;
+	}
+	if (count >= KINDS_MOST && !once)
+		return NULL;
+	if (count >= KINDS_MOST)
+		remove_next(once);
+	for (last = first; last->next;)
+		last = last->next;
+	last->next = memory_new(sizeof(*last->next));
+	last->next->several = true;
+	return last->next;
+}
+
+/* The one that has names in common with the files, all of those that have in one; or a new one. */
+static struct signature *kind_of(struct signature *first, int64_t number,
+				 const struct named_file *files, size_t count)
+{
+	struct signature *into = first;
+
+	while (!has_any(into, files, count)) {
+		if (!into->next)
+			return add_kind(first);
+		into = into->next;
+	}
+	for (struct signature *before = into; before->next;) {
+		if (!has_any(before->next, files, count)) {
+			before = before->next;
+			continue;
+		}
+		if (before->next->learned > into->learned)
+			exchange(into, before->next);
+		absorb(into, before->next, number);
+		remove_next(before);
+	}
+	return into;
 }
 
 void signature_learn(struct signature *signature, int64_t number, const struct named_file *files,
@@ -157,7 +251,7 @@ void signature_learn(struct signature *signature, int64_t number, const struct n
 	memcpy(sorted, files, count * sizeof(*sorted));
 	sort_files(sorted, count);
 	if (signature->several)
-		signature = signature_kind_of(signature, number, sorted, count);
+		signature = kind_of(signature, number, sorted, count);
 	if (!signature)
 		return;
 	known = signature->count;
@@ -174,7 +268,7 @@ void signature_learn(struct signature *signature, int64_t number, const struct n
 	for (size_t i = 0; i < count; i++)
 		note_name(signature, known, &sorted[i]);
 	forget_old_names(signature);
-	signature_sort_names(signature);
+	sort_names(signature);
 }
 
 void signature_join(struct signature *signature, struct signature *other)
@@ -238,8 +332,7 @@ enum signature_match signature_compare(const struct signature *signature, struct
 	sort_files(files, count);
 	for (size_t i = 0; i < signature->count; i++) {
 		const struct known_name *name = &signature->names[i];
-		const struct named_file *file =
-			signature_find_hash(files, count, sizeof(*file), name->hash);
+		const struct named_file *file = find_hash(files, count, sizeof(*file), name->hash);
 
 		if (is_expected(signature, name) && !file)
 			return SIGNATURE_FEWER;
@@ -266,7 +359,7 @@ const struct signature *signature_of(const struct signature *first, struct named
 		enum signature_match match;
 
 		often = !often && kind->learned > 1 ? kind : often;
-		if (!signature_has_any(kind, files, count))
+		if (!has_any(kind, files, count))
 			continue;
 		match = signature_compare(kind, files, count);
 		if (!found || match < least) {
@@ -303,8 +396,7 @@ size_t signature_missing(const struct signature *signature, struct named_file *f
 	sort_files(files, count);
 	for (size_t i = 0; i < signature->count; i++)
 		missing += is_expected(signature, &signature->names[i]) &&
-			   !signature_find_hash(files, count, sizeof(*files),
-						signature->names[i].hash);
+			   !find_hash(files, count, sizeof(*files), signature->names[i].hash);
 	return missing;
 }
 
@@ -364,8 +456,7 @@ static void sort_loaded(struct signature *signature)
 
 static void kind_from_json(struct signature *signature, const json_t *json)
 {
-	bool once = signature->several && json_is_true(json_object_get(json, "once"));
-	uint32_t seen = once ? 1 : 2;
+	uint32_t seen = json_is_true(json_object_get(json, "once")) ? 1 : 2;
 	json_t *names = json_object_get(json, "names"), *name;
 	int64_t pause_ms = json_integer_value(json_object_get(json, "pause_ms"));
 	size_t count = json_array_size(names), i;
@@ -405,7 +496,7 @@ void signature_from_json(struct signature *signature, const json_t *json)
 		return;
 	json_array_foreach(others, i, kind)
 	{
-		if (i + 1 >= SIGNATURE_KINDS_MOST)
+		if (i + 1 >= KINDS_MOST)
 			return;
 		last = last->next = memory_new(sizeof(*last));
 		last->several = true;

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "checkpoint_report.h"
 #include "content_check_worker.h"
 #include "monitor/monitor.h"
 #include "workspace/workspace.h"
@@ -209,12 +208,20 @@ bool tracker_holds_less(struct tracker *tracker)
 bool tracker_lacks_step_after(struct tracker *tracker, int64_t step)
 {
 	tracker_drain(tracker);
-	return detector_lacks_step_after(&tracker->detector, step);
+	each_checkpoint (checkpoint, &tracker->detector.table)
+		if (*checkpoint->key && checkpoint->number > step &&
+		    checkpoint->state == CHECKPOINT_TORN)
+			return true;
+	return false;
 }
 
 bool tracker_has_step(const struct tracker *tracker, int64_t step)
 {
-	return detector_has_step(&tracker->detector, step);
+	each_checkpoint (checkpoint, &tracker->detector.table)
+		if (*checkpoint->key && checkpoint_stands(checkpoint) &&
+		    (checkpoint->step >= 0 ? checkpoint->step : checkpoint->number) == step)
+			return true;
+	return false;
 }
 
 int64_t tracker_begun_step(const struct tracker *tracker)
@@ -243,12 +250,6 @@ char **tracker_closed(struct tracker *tracker)
 char **tracker_open(struct tracker *tracker)
 {
 	return detector_list(&tracker->detector, detector_each_open);
-}
-
-json_t *tracker_checkpoints_json(struct tracker *tracker)
-{
-	tracker_drain(tracker);
-	return checkpoint_report(&tracker->detector);
 }
 
 const struct recent_writers *tracker_writers(const struct tracker *tracker)
@@ -309,7 +310,7 @@ void tracker_new(const struct tracker_options *options, struct tracker **result)
 	tracker->detector.profile = options->profile;
 	tracker->detector.others_write = options->others_write;
 	/* It knew all that the snapshot says, and more. */
-	detector_load_learned(&tracker->detector, options->left);
+	detector_load_signatures(&tracker->detector, json_object_get(options->left, "signatures"));
 	detector_load_signatures(&tracker->detector, options->signatures);
 	for (char *const *path = options->existing; path && *path; path++)
 		detector_note_existing(&tracker->detector, *path);

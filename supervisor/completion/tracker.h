@@ -215,7 +215,22 @@ AUTO(struct torn_files, torn_files_release);
 char **tracker_closed(struct tracker *tracker);
 /* The same for files that are open for writing; a path may occur twice. */
 char **tracker_open(struct tracker *tracker);
-/* For people: what is known of each checkpoint (checkpoint_report.h). The caller owns it. */
+/*
+ * For people: what is known of each checkpoint, the newest first. The caller owns the list. Each
+ *object has:
+ *
+ *	checkpoint	its directory "run/checkpoint-500/", or "run/#160" for the files in run/
+ *			that have this number, or "(fixed names)"
+ *	verdict		"under way", "complete" or "torn"
+ *	reason, why	verdict_reason_name() and verdict_reason_text()
+ *	step		-1: unknown
+ *	files		how many it has
+ *	missing		files that the complete ones before had and it has not; of one that is not
+ *			complete
+ *	open		paths that are open for writing; of many, some
+ *	incomplete	paths whose content or layout lacks something, or whose writer died; of
+ *			many, some
+ */
 json_t *tracker_checkpoints_json(struct tracker *tracker);
 
 /* The processes that wrote last. Borrowed. */

@@ -44,43 +44,21 @@ static void log_moved_files(const struct findings *findings, const char *where)
 		log_warn("and %zu more like that", findings->count - LOGGED_MOST);
 }
 
-static void drop_what_stays(struct findings *findings, const struct file_patterns *patterns)
-{
-	size_t count = findings->count;
-
-	findings->count = 0;
-	for (size_t i = 0; i < count; i++) {
-		struct finding *finding = &findings->items[i];
-
-		if (file_patterns_kind(patterns, finding->path) == FILE_KIND_ORDINARY) {
-			findings->items[findings->count++] = *finding;
-		} else {
-			free(finding->path);
-			free(finding->why);
-		}
-	}
-}
-
 /* What was added to a complete checkpoint is torn alone. */
 static void list_alone(const struct path_list *listed, struct path_set *alone)
 {
-	for (size_t i = 0; i < listed->count; i++)
-		if (text_starts(listed->paths[i], UNDER_WAY_ALONE))
-			path_set_mark(alone, listed->paths[i] + strlen(UNDER_WAY_ALONE), 1);
-}
+	for (size_t i = 0; i < listed->count; i++) {
+		const char *front, *path = under_way_path(listed->paths[i], &front);
 
-static bool none_stays(void *arg, const char *path, const char *front)
-{
-	(void)arg;
-	(void)path;
-	(void)front;
-	return false;
+		if (text_equal(front, UNDER_WAY_ALONE))
+			path_set_mark(alone, path, 1);
+	}
 }
 
 /* Were all of them written by the save under way at the end? Others may be the user's own. */
 static bool are_under_way(struct path_list *listed, const struct findings *findings)
 {
-	under_way_settle(listed, none_stays, NULL);
+	under_way_settle(listed, NULL, NULL);
 	for (size_t i = 0; i < findings->count; i++) {
 		auto_free char *below = text_format("%s/", findings->items[i].path);
 
@@ -102,6 +80,7 @@ int quarantine_torn(struct workspace *workspace, const struct profile *profile,
 		.directory = workspace->directory,
 		.held = directory,
 		.profile = profile,
+		.patterns = patterns,
 		.marker_elsewhere = marker_elsewhere,
 		.alone = &alone,
 		.valid = whole,
@@ -116,7 +95,6 @@ int quarantine_torn(struct workspace *workspace, const struct profile *profile,
 	(void)workspace_read_under_way(workspace, &listed, &rebooted, NULL);
 	list_alone(&listed, &alone);
 	status = content_check_run(&check, &findings, err);
-	drop_what_stays(&findings, patterns);
 	for (size_t i = 0; i < findings.count && status == 0; i++) {
 		path_list_add(&moves, findings.items[i].path);
 		add_links(&moves, directory, findings.items[i].path);

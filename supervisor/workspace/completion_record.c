@@ -147,18 +147,28 @@ static char *save_of(const char *path)
 	return text_format("=%s", key);
 }
 
+const char *under_way_path(const char *listed, const char **front)
+{
+	static const char *const fronts[] = {UNDER_WAY_CLOSED, UNDER_WAY_UNLESS_WHOLE,
+					     UNDER_WAY_UNSEEN, UNDER_WAY_ALONE,
+					     UNDER_WAY_REST,   UNDER_WAY_WITH};
+
+	*front = "";
+	for (size_t i = 0; i < sizeof(fronts) / sizeof(fronts[0]) && !**front; i++)
+		if (text_starts(listed, fronts[i]))
+			*front = fronts[i];
+	return listed + strlen(*front);
+}
+
 /* Behind what stands in front of a file that may stay; NULL: it is none. */
 static const char *path_behind(const char *listed, const char **front)
 {
-	static const char *const fronts[] = {UNDER_WAY_CLOSED, UNDER_WAY_UNLESS_WHOLE,
-					     UNDER_WAY_UNSEEN};
+	const char *path = under_way_path(listed, front);
 
-	for (size_t i = 0; i < sizeof(fronts) / sizeof(fronts[0]); i++)
-		if (text_starts(listed, fronts[i])) {
-			*front = fronts[i];
-			return listed + strlen(fronts[i]);
-		}
-	return NULL;
+	return text_equal(*front, UNDER_WAY_CLOSED) || text_equal(*front, UNDER_WAY_UNLESS_WHOLE) ||
+			       text_equal(*front, UNDER_WAY_UNSEEN)
+		       ? path
+		       : NULL;
 }
 
 /* The saves of which a file does not stay. */
@@ -169,7 +179,7 @@ static void find_torn_saves(const struct path_list *list, under_way_stays_fn *st
 		const char *front, *path = path_behind(list->paths[i], &front);
 		auto_free char *save = path ? save_of(path) : NULL;
 
-		if (save && !stays(arg, path, front))
+		if (save && (!stays || !stays(arg, path, front)))
 			path_set_mark(torn, save, 1);
 	}
 }
@@ -200,7 +210,8 @@ void under_way_settle(struct path_list *list, under_way_stays_fn *stays, void *a
 		if (path)
 			memmove(listed, path, strlen(path) + 1);
 		list->paths[kept++] = listed;
-		fixed |= is_fixed_name(listed);
+		/* One at rest has not been written in this save yet. */
+		fixed |= is_fixed_name(listed) || text_starts(listed, UNDER_WAY_REST);
 	}
 	for (size_t i = 0; i < kept; i++)
 		if (!fixed && text_starts(list->paths[i], UNDER_WAY_WITH))
@@ -215,21 +226,20 @@ void under_way_settle(struct path_list *list, under_way_stays_fn *stays, void *a
 bool under_way_has_behind(char *const *paths, const char *front, const char *path)
 {
 	for (; paths && *paths; paths++)
-		if (text_starts(*paths, front) && strcmp(path, *paths + strlen(front)) == 0)
+		if (text_starts(*paths, front) && text_equal(path, *paths + strlen(front)))
 			return true;
 	return false;
 }
 
 bool under_way_has(char *const *paths, const char *path)
 {
-	if (under_way_has_behind(paths, UNDER_WAY_ALONE, path) ||
-	    under_way_has_behind(paths, UNDER_WAY_WITH, path))
-		return true;
 	for (; paths && *paths; paths++) {
-		size_t length = strlen(*paths);
-		bool directory = length > 0 && (*paths)[length - 1] == '/';
+		const char *front, *listed = under_way_path(*paths, &front);
+		bool undone = !*front || text_equal(front, UNDER_WAY_ALONE) ||
+			      text_equal(front, UNDER_WAY_WITH);
 
-		if (directory ? strncmp(path, *paths, length) == 0 : strcmp(path, *paths) == 0)
+		if (undone &&
+		    (text_ends(listed, "/") ? text_starts(path, listed) : text_equal(path, listed)))
 			return true;
 	}
 	return false;

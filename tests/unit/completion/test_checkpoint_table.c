@@ -270,7 +270,7 @@ static void test_numbers_that_are_parts(void **state)
 
 	assert_true(first->checkpoint != second->checkpoint);
 	assert_true(first->name == second->name);
-	checkpoint_table_join_parts(table, first->checkpoint->family);
+	checkpoint_table_join_parts(table, first->checkpoint->family, NULL);
 	assert_ptr_equal(first->checkpoint, second->checkpoint);
 	assert_string_equal(first->checkpoint->key, "");
 	/* As fixed names, they are told apart. */

@@ -173,18 +173,24 @@ static void check(const struct scene *scene)
 
 static const struct scene scenes[] = {
 	{"nothing is new", PAIRS, "", "", ""},
-	{"half of a pair", PAIRS, "", "w:model.npz", WITH "model.npz " REST "opt.npz "},
-	{"half of a pair, open", PAIRS, "", "o:model.npz", "model.npz " REST "opt.npz "},
+	{"half of a pair", PAIRS, "", "w:model.npz", REST "opt.npz " WITH "model.npz "},
+	{"half of a pair, open", PAIRS, "", "o:model.npz",
+	 REST "opt.npz "
+	      "model.npz "},
 	{"a pair whose last close is missing", PAIRS, "w:model.npz", "o:opt.npz",
 	 WHOLE "opt.npz " WITH "model.npz "},
 	{"a pair that was closed", PAIRS, "o:model.npz", "c:model.npz w:opt.npz", ""},
 	{"and another one", PAIRS, "o:model.npz", "c:model.npz w:opt.npz w:model.npz",
-	 WITH "model.npz " REST "opt.npz "},
+	 REST "opt.npz " WITH "model.npz "},
 	{"a write that failed", PAIRS, "o:model.npz", "c:model.npz o:opt.npz f:opt.npz",
 	 "opt.npz " WITH "model.npz "},
 	{"a whole pair, and the next one begins", "w:emptied.npz w:opt.npz", "",
-	 "w:emptied.npz w:opt.npz o:emptied.npz", "emptied.npz " REST "opt.npz "},
-	{"written in place", PAIRS, "", "r:model.npz", "model.npz " REST "opt.npz "},
+	 "w:emptied.npz w:opt.npz o:emptied.npz",
+	 REST "opt.npz "
+	      "emptied.npz "},
+	{"written in place", PAIRS, "", "r:model.npz",
+	 REST "opt.npz "
+	      "model.npz "},
 	{"half a number", NUMBERS, "", "w:step_4.npz", "step_4.npz "},
 	{"a whole number", NUMBERS, "o:step_4.npz", "c:step_4.npz w:opt_4.npz", ""},
 	{"half a directory", TREES, "", "w:step_3/model.pt", "step_3/ "},

@@ -668,9 +668,9 @@ static void test_one_of_several_fixed_names_is_not_said_to_be_closed(void **stat
 	write_file("optimizer.pt", "oc", 1000);
 	decide(8000);
 	write_file("model.pt", "o", 9000);
-	assert_under_way("model.pt", UNDER_WAY_REST "optimizer.pt");
+	assert_under_way(UNDER_WAY_REST "optimizer.pt", "model.pt");
 	write_file("model.pt", "c", 9000);
-	assert_under_way(UNDER_WAY_WITH "model.pt", UNDER_WAY_REST "optimizer.pt");
+	assert_under_way(UNDER_WAY_REST "optimizer.pt", UNDER_WAY_WITH "model.pt");
 	decide(18000);
 	handle_kernel("emergency.pt", DIR_CREATED, 20000);
 	write_file("emergency.pt", "o", 20000);
@@ -838,10 +838,10 @@ static void test_what_is_left_of_a_set_is_listed(void **state)
 		const char *before, *written;
 		const char *first, *second;
 	} rows[] = {
-		{"model.pt optimizer.pt", "model.pt", UNDER_WAY_WITH "model.pt",
-		 UNDER_WAY_REST "optimizer.pt"},
-		{"optimizer.pt model.pt", "optimizer.pt", UNDER_WAY_WITH "optimizer.pt",
-		 UNDER_WAY_REST "model.pt"},
+		{"model.pt optimizer.pt", "model.pt", UNDER_WAY_REST "optimizer.pt",
+		 UNDER_WAY_WITH "model.pt"},
+		{"optimizer.pt model.pt", "optimizer.pt", UNDER_WAY_REST "model.pt",
+		 UNDER_WAY_WITH "optimizer.pt"},
 		/* in no save of the job's */
 		{"model.pt pretrained.pt", "model.pt", NULL, NULL},
 		{"model.pt", "model.pt", NULL, NULL},
@@ -864,7 +864,7 @@ static void test_what_is_left_of_a_set_is_listed(void **state)
 		known = detector_known_json(&detector);
 		tear_down(state);
 		set_up(state);
-		detector_load_learned(&detector, known);
+		detector_load_signatures(&detector, json_object_get(known, "signatures"));
 		for (char *path = strtok_r(before, " ", &rest); path;
 		     path = strtok_r(NULL, " ", &rest))
 			detector_note_existing(&detector, path);

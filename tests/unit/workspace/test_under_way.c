@@ -145,6 +145,12 @@ static void a_closed_name_stays_if_all_others_do(void **state)
 	under_way_settle(&list, is_marked, &set);
 	assert_int_equal(list.count, 0);
 	path_list_free(list.paths);
+	list = (struct path_list){0};
+	path_list_add(&list, UNDER_WAY_WITH "model.npz");
+	path_list_add(&list, UNDER_WAY_REST "opt.npz");
+	under_way_settle(&list, is_marked, &set);
+	assert_int_equal(list.count, 2);
+	path_list_free(list.paths);
 }
 
 /* What one save has written stands or falls together. */
