@@ -18,8 +18,8 @@ supervisor/base/(beneath(_rename)?|held_directory|walk|file)\.c | .*            
 storage/(storage|store_probe)\.c                      | .*                       | the directory of a file:// store, which the user names
 storage/backend/.*                                    | .*                       | the same
 storage/(aws|azure|gcs)/.*                            | file_.*                  | credentials, from where the user keeps them
-storage/transfer/file_tree(_walk)?\.c                 | realpath                 | tells where a link leads; nothing is opened by it
-storage/transfer/file_tree_walk\.c                    | openat|readlinkat        | single names in the directory that is being walked
+storage/transfer/file_tree\.c                         | realpath                 | tells where a link leads; nothing is opened by it
+storage/transfer/file_tree\.c                         | openat|readlinkat        | single names in the directory that is being walked
 supervisor/workspace/install\.c                       | utimensat                | single names in a directory from beneath_parent_of()
 storage/transfer/restore_tree\.c                      | mkdirat|symlinkat|utimensat | single names in a directory from beneath_parent_of()
 storage/snapshots/snapshot_save\.c                    | file_exists              | chooses the words of an error
@@ -100,7 +100,7 @@ supervisor/completion/file_look.c    | lstat(full, \&status);
 supervisor/upload/early_upload.c     | FILE *f = fopen(path, "re");
 supervisor/monitor/inotify_watch.c   | (void)walk_open(\&walk, full, 0);
 supervisor/telemetry/event_log.c     | fd = file_open(path, 0, 0, err);
-storage/transfer/file_tree.c         | fd = openat(root, path, 0);
+storage/transfer/file_tree.c         | fd = open(path, 0);
 storage/transfer/restore_tree.c      | x = linkat(a, path, b, path, 0);
 storage/snapshots/snapshot_restore.c | seed = open(request->seed, 0);
 '
