@@ -44,6 +44,8 @@ enum group_mark {
 	GROUP_REDUCED = 8,
 	/* a file of it was written since the record, and is not in the list */
 	GROUP_WRITTEN = 16,
+	/* it is in that list as a directory that was renamed into place since */
+	GROUP_PLACED = 32,
 };
 
 /* Files that are written all the time, or that the user has excluded, decide nothing. */
@@ -128,17 +130,59 @@ static bool is_known(const struct reconcile_facts *facts, const char *path)
 
 static bool is_listed(const struct local_judgement *judgement, const char *path)
 {
+	unsigned marks = marks_of(judgement, path);
+
 	const struct reconcile_facts *facts = judgement->facts;
 
 	if (under_way_has_behind(facts->under_way, UNDER_WAY_WITH, path))
 		return is_known(facts, path);
-	return under_way_has(facts->under_way, path) || (marks_of(judgement, path) & GROUP_LISTED);
+	return (under_way_has(facts->under_way, path) && !(marks & GROUP_PLACED)) ||
+	       (marks & GROUP_LISTED);
+}
+
+/* Does a file lie below the directory, "s-3/"? */
+static bool any_below(const struct snapshot_files *files, const char *directory)
+{
+	for (size_t i = 0; i < files->count; i++)
+		if (text_starts(files->items[i].path, directory))
+			return true;
+	return false;
+}
+
+/* Is it listed under a temporary name too, and gone from there? */
+static bool has_left_temporary_name(const struct reconcile_facts *facts, const char *directory)
+{
+	bool left = false;
+
+	for (char *const *path = facts->under_way; path && *path; path++) {
+		size_t unit = checkpoint_directory_length(*path);
+		auto_free char *key = checkpoint_name_key(*path);
+		auto_free char *temporary = text_copy_n(*path, unit > 0 ? unit + 1 : 0);
+
+		if (text_ends(*path, "/") || unit == 0 || !text_equal(key, directory))
+			continue;
+		if (text_equal(temporary, directory) || any_below(facts->local, temporary))
+			return false;
+		left = true;
+	}
+	return left;
+}
+
+/* Its writer has renamed it into place since the list was written, as the last thing that it does
+ * to it: a killed one renames nothing. */
+static bool was_placed_whole(const struct reconcile_facts *facts, const char *directory)
+{
+	return !facts->rebooted && any_below(facts->local, directory) &&
+	       has_left_temporary_name(facts, directory);
 }
 
 static void mark_groups(struct local_judgement *judgement)
 {
 	const struct reconcile_facts *facts = judgement->facts;
 
+	for (char *const *path = facts->under_way; path && *path; path++)
+		if (text_ends(*path, "/") && was_placed_whole(facts, *path))
+			mark_group(judgement, *path, GROUP_PLACED);
 	/* What was listed and is gone has another name by now. */
 	for (char *const *path = facts->under_way; path && *path; path++)
 		if (!text_starts(*path, UNDER_WAY_ALONE) && !text_starts(*path, UNDER_WAY_REST) &&
