@@ -365,6 +365,12 @@ void checkpoint_table_remove_below(struct checkpoint_table *table, const char *p
 
 /* --- one checkpoint --- */
 
+bool checkpoint_is_after(const struct checkpoint *checkpoint, const struct checkpoint *other)
+{
+	return checkpoint->begun_ms == other->begun_ms ? checkpoint->save > other->save
+						       : checkpoint->begun_ms > other->begun_ms;
+}
+
 bool checkpoint_stands(const struct checkpoint *checkpoint)
 {
 	return *checkpoint->key &&

@@ -225,6 +225,8 @@ void checkpoint_set_state(struct checkpoint_table *table, struct checkpoint *che
 
 /* Is it complete, but for what was added to it since? */
 bool checkpoint_stands(const struct checkpoint *checkpoint);
+/* Was it begun after the other one? Of those of one millisecond the order of the saves tells. */
+bool checkpoint_is_after(const struct checkpoint *checkpoint, const struct checkpoint *other);
 /* Is the file none of what stands: added, and under way or torn? */
 bool checkpoint_stands_without(const struct checkpoint *checkpoint,
 			       const struct tracked_file *file);

@@ -393,8 +393,7 @@ int64_t detector_begun_step(const struct detector *detector)
 
 	each_checkpoint (checkpoint, &detector->table)
 		if (*checkpoint->key && checkpoint->state != CHECKPOINT_EMPTY &&
-		    (!newest || checkpoint->begun_ms > newest->begun_ms ||
-		     (checkpoint->begun_ms == newest->begun_ms && checkpoint->save > newest->save)))
+		    (!newest || checkpoint_is_after(checkpoint, newest)))
 			newest = checkpoint;
 	if (!newest)
 		return -1;

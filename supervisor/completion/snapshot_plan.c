@@ -126,8 +126,7 @@ static void note_held(struct snapshot_plan *plan, const struct detector *detecto
 
 	each_checkpoint (checkpoint, &detector->table)
 		if (checkpoint_stands(checkpoint) && !checkpoint_is_of_stream(checkpoint) &&
-		    !is_of_pictures(checkpoint) &&
-		    (!held || checkpoint->begun_ms >= held->begun_ms))
+		    !is_of_pictures(checkpoint) && (!held || checkpoint_is_after(checkpoint, held)))
 			held = checkpoint;
 	plan->held_step = -1;
 	if (!held)

@@ -488,7 +488,8 @@ static void test_the_newest_that_is_held(void **state)
 	assert_int_equal(plan.held_step, -1);
 	assert_int_equal(plan.held_ms, 0);
 	snapshot_plan_release(&plan);
-	write_file("checkpoint-2/model.pt", "oc", 4000);
+	/* Both within one millisecond. */
+	write_file("checkpoint-2/model.pt", "oc", 5000);
 	write_file("checkpoint-10/model.pt", "oc", 5000);
 	decide(7000);
 	write_file("state.json", "oc", 8000);
