@@ -605,8 +605,9 @@ def test_status_shows_the_sources_and_the_notice(start, place, tmp_path):
     text = place.query("status", "--job", place.job).out
     assert "notices   aws: unavailable" in text and "            file: armed\n" in text
     assert "notices from aws: unavailable: token answers" in run.err
-    (tmp_path / "notice").write_text(json.dumps({"reason": "drain", "in_seconds": 600}))
+    (tmp_path / "notice").write_text(json.dumps({"reason": "drain", "in_seconds": 600, "resaon": "a slip"}))
     wait_for("the notice", lambda: "stop from file (drain)" in place.query("status", "--job", place.job).out, process=run.process)
+    wait_for("a warning", lambda: "notices from file: armed" in run.err and '"resaon" is not known (write "reason")' in run.err, process=run.process)
 
 
 def test_acknowledged_only_after_it_is_durable(start, place):
