@@ -7,13 +7,12 @@ import re
 import shutil
 import signal
 import subprocess
-import urllib.request
 import xml.etree.ElementTree
-from pathlib import Path
 
 import pytest
 from harness import LIMIT, REPRIEVE, ROOT, die_with_parent, wait_for
 from test_drill import JOB
+from test_mock import mock  # noqa: F401
 
 README = ROOT / "README.md"
 PAGES = [README, ROOT / "cloud" / "NOTICES.md", ROOT / "storage" / "STORES.md",
@@ -21,8 +20,8 @@ PAGES = [README, ROOT / "cloud" / "NOTICES.md", ROOT / "storage" / "STORES.md",
                                                    "restore/RESTARTS.md", "scheduler/SCHEDULERS.md", "telemetry/OBSERVING.md",
                                                    "drill/VERDICTS.md", "gang/GANGS.md"))]
 BLOCK = re.compile(r"^```(\w*) ?(\w*)\n(.*?)^```$", re.S | re.M)
-# Options of other programs, as torchrun, and of tests/frameworks/run.sh, that a page names.
-OF_OTHERS = {"init", "single-child", "stop-timeout", "time", "signal", "open-mode", "write", "api-key",
+# Options of other programs, as torchrun, scancel and oarsub, and of tests/frameworks/run.sh, that a page names.
+OF_OTHERS = {"init", "single-child", "checkpoint", "batch", "stop-timeout", "time", "signal", "open-mode", "write", "api-key",
              "nnodes", "node-rank", "num", "machine"}
 
 
@@ -83,30 +82,6 @@ def check_shown(shown, printed, home):
         rest = rest[found + len(bare(part, home)):]
 
 
-class Mock:
-    """The metadata server of a machine."""
-
-    def __init__(self):
-        self.process = subprocess.Popen([REPRIEVE, "mock", "gcp"], text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                        preexec_fn=die_with_parent)
-        self.url = self.process.stdout.readline().strip()
-
-    def settings(self):
-        return {"GCE_METADATA_HOST": self.url.removeprefix("http://"), "REPRIEVE_NOTICE": "gcp", "REPRIEVE_TOGETHER": "1",
-                "PYTHONUNBUFFERED": "1"}
-
-    def fire(self):
-        with urllib.request.urlopen(urllib.request.Request(f"{self.url}/mock/fire", method="POST"), timeout=LIMIT) as answer:
-            assert json.load(answer)["fired"]
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.communicate(timeout=LIMIT)
-
-
 def read_until(process, word):
     lines = []
 
@@ -119,24 +94,24 @@ def read_until(process, word):
 
 
 @pytest.mark.long
-def test_the_transcript_and_what_is_kept_then(shell):
+def test_the_transcript_and_what_is_kept_then(shell, mock):
     exports, ((first, first_shown), (second, second_shown)) = transcript()
     assert first == second
-    with Mock() as mock:
-        job = shell.start(exports + first, **mock.settings())
-        printed = read_until(job, "step 20 ")
-        mock.fire()
-        printed += job.communicate(timeout=LIMIT)[0]
+    settings = {"REPRIEVE_NOTICE": "gcp", "REPRIEVE_TOGETHER": "1", "PYTHONUNBUFFERED": "1"}
+    machine = mock("gcp")
+    job = shell.start(exports + first, GCE_METADATA_HOST=machine.host, **settings)
+    printed = read_until(job, "step 20 ")
+    machine.control("fire")
+    printed += job.communicate(timeout=LIMIT)[0]
     assert job.returncode == 75, printed
     check_shown(first_shown, printed, shell.path)
     saved = re.search(r"preempted; durable: \S+ \(step (\d+)", printed).group(1)
     # The machine is lost, the store is not.
     shutil.rmtree(shell.path / "checkpoints")
-    with Mock() as mock:
-        job = shell.start(exports + second, **mock.settings())
-        printed = read_until(job, "resumed from step")
-        job.send_signal(signal.SIGTERM)
-        job.communicate(timeout=LIMIT)
+    job = shell.start(exports + second, GCE_METADATA_HOST=mock("gcp").host, **settings)
+    printed = read_until(job, "resumed from step")
+    job.send_signal(signal.SIGTERM)
+    job.communicate(timeout=LIMIT)
     check_shown(second_shown, printed, shell.path)
     assert f"step {saved}," in printed and f"resumed from step {saved}\n" in printed
 

@@ -3,13 +3,10 @@ import hashlib
 import json
 import os
 import random
-import subprocess
 import time
 from pathlib import Path
 
-import pytest
-
-from harness import EXIT_USAGE, PYTHON, one_line, wait_for
+from harness import EXIT_USAGE, PYTHON, one_line
 
 TRAINER = str(Path(__file__).resolve().parent / "trainer.py")
 QUICK = ("--quiet-time", "150ms")
@@ -58,15 +55,6 @@ def test_forget_without_a_rule_is_a_mistake(place):
     assert len(ids(place)) == 1
 
 
-@pytest.mark.parametrize("options", [("--keep-last", "0"), ("--keep-within", "soon"), ("--keep-every", "-1"), ("--keep-tag", "a b"),
-                                     ("--price", "cheap", "--keep-last", "1")])
-def test_impossible_rules_are_refused(place, options):
-    save(place)
-    result = place.verb("forget", *options)
-    assert result.code == EXIT_USAGE, result
-    one_line(result)
-
-
 def test_keeps_the_newest_and_frees_the_rest(place):
     saved = [save(place) for _ in range(6)]
     make_old(place)
@@ -112,15 +100,6 @@ def test_pins_and_tags_hold(place):
     assert pinned not in ids(place)
 
 
-def test_pinning_what_is_not_there(place):
-    save(place)
-    for verb in ("pin", "unpin"):
-        result = place.verb(verb, "7-7")
-        assert result.code == 1, result
-        one_line(result)
-    assert not list((place.store_path / "jobs" / place.job).glob("pins/*"))
-
-
 def test_what_it_costs_is_an_estimate(place):
     save(place, size=3_000_000)
     plain = place.verb("list")
@@ -154,11 +133,6 @@ def test_run_keeps_what_it_started_from(place):
     assert second.wait() == 0, second
     left = ids(place)
     assert start in left and len(left) == 2
-
-
-def test_run_refuses_impossible_rules(place):
-    result = place.query("run", "--keep-last", "none", "--", "true")
-    assert result.code == EXIT_USAGE and "--keep-last" in one_line(result)
 
 
 # --- what stays by default ---
@@ -240,43 +214,7 @@ def test_restore_of_a_part(place):
 # --- status ---
 
 
-def test_status_of_a_running_job(place):
-    place.job = f"job-{os.getpid()}-{random.randrange(10**9)}"
-    nobody = place.query("status", "--job", place.job)
-    assert nobody.code == 69
-    one_line(nobody)
-    run = place.run(*trainer(place, "--every", "50", "--steps", "100000", "--step-time", "0.02"), options=QUICK)
-    run.wait_for_event("durable")
-
-    def durable():
-        result = place.query("status", "--job", place.job, "--json")
-        assert result.code == 0, result
-        jobs = result.json["jobs"]
-        assert len(jobs) == 1 and jobs[0]["job"] == place.job
-        return jobs[0] if jobs[0]["durable"] else None
-    job = wait_for("something durable in the status", durable, process=run.process)
-    assert job["state"] == "running" and job["step"] > 0 and job["durable_seconds"] >= 0 and job["behind"] is False
-    people = place.query("status", "--job", place.job)
-    assert people.code == 0 and "durable" in people.out and f"{place.job}: running" in people.out
-    json.dumps(job)
-
-
 # --- progress ---
-
-
-def test_short_work_says_nothing_of_its_progress(place):
-    """What takes less than five seconds says nothing into a log."""
-    save(place, size=1000)
-    result = place.verb("verify")
-    assert result.code == 0 and result.err == ""
-    script = subprocess.run(["script", "-qec", f"{place_command(place, 'verify')}", "/dev/null"], cwd=place.path, env=place.environment,
-                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=120)
-    assert script.returncode == 0 and b"every byte" in script.stdout
-
-
-def place_command(place, verb):
-    from harness import REPRIEVE
-    return f"{REPRIEVE} {verb} --store {place.store} --job {place.job}"
 
 
 def test_a_run_that_begins_afresh_keeps_the_earlier_line(place):

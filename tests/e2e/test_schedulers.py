@@ -174,12 +174,6 @@ def test_a_job_that_finished_leaves_no_message(place):
     assert not log.exists()
 
 
-def test_a_message_that_cannot_be_written_hurts_nobody(place):
-    run = place.run("sh", "-c", "exit 3", options=("--termination-log", str(place.path / "no" / "such" / "place")))
-    assert run.wait() == 3
-    assert run.err.count("cannot write the termination message") == 1
-
-
 @pytest.mark.skipif(os.geteuid() != 0 or LIBC.unshare(0) != 0, reason="needs root, for a mount namespace")
 def test_sagemaker_reads_the_failure_file(place):
     script = ('set -e; mkdir -p /opt; mount -t tmpfs none /opt; mkdir -p /opt/ml/output; "$@" || code=$?; '
@@ -208,17 +202,6 @@ def test_a_probe_knows_the_phase(place):
     assert json.loads(probe(place, "--json").out)["phase"] == "training"
     end(run)
     assert probe(place).code == EXIT_UNAVAILABLE
-
-
-def test_a_job_that_is_about_to_end_is_alive_and_not_ready(place):
-    run = start(place, "--grace", "60", command=(PYTHON, "-c", "import signal, time; signal.signal(signal.SIGUSR1, lambda *_: None); "
-                                                 "print('resumes 0', flush=True); time.sleep(600)"))
-    run.signal(signal.SIGTERM)
-    run.wait_for_event("asked")
-    alive, ready, fresh = probe(place), probe(place, "--ready"), probe(place, "--fresh", "1s")
-    assert alive.code == 0 and alive.out.startswith(f"ok {place.job}: saving"), alive
-    assert ready.code == 1 and ready.out.startswith(f"fail {place.job}: saving"), ready
-    assert fresh.code == 0, fresh
 
 
 def test_work_that_is_not_durable_for_too_long_is_not_fresh(place):

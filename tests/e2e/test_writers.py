@@ -29,7 +29,6 @@ ELSEWHERE = ("unshare", "--pid", "--fork", "--mount-proc", "sh", "-c",
 # Writers of one file: there each state between is another file's, or none.
 FILES = {
     "plain": "mid:kill mid:late mid:abort mid:exit mid:space",
-    "synced": "mid:kill",
     "buffered": "mid:kill mid:late mid:exit",
     "renamed": "mid:kill rename:kill rename:late",
     "tmpfile": "mid:kill rename:kill",
@@ -37,7 +36,6 @@ FILES = {
     "mapped": "mid:kill mid:late",
     "duplicated": "mid:kill mid:late",
     "inherited": "mid:late",
-    "moved": "mid:kill mid:space",
     "overwritten": "mid:kill mid:exit",
     "overwritten_in_place": "mid:kill mid:late",
     "sparse": "mid:kill",

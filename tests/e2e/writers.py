@@ -15,7 +15,6 @@ import ctypes
 import mmap
 import os
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -75,11 +74,6 @@ class Writer:
 
     def plain(self):
         self.put(self.name("step-{}.bin"), self.data())
-
-    def synced(self):
-        with open(self.name("step-{}.bin"), "wb", buffering=0) as file:
-            self.halves(file, self.data())
-            os.fsync(file.fileno())
 
     def buffered(self):
         """What the buffer holds at the end is written by close, or never."""
@@ -157,13 +151,6 @@ class Writer:
                 self.at("between")
         self.at("rename")
         os.rename(self.name("tmp-{}"), self.name("step-{}"))
-
-    def moved(self):
-        """shutil.move from another file system is a copy under the final name."""
-        with tempfile.TemporaryDirectory(dir="/dev/shm") as elsewhere:
-            made = Path(elsewhere) / "made"
-            made.write_bytes(self.data())
-            shutil.move(made, self.name("step-{}.bin"), copy_function=lambda source, target: self.put(target, Path(source).read_bytes()))
 
     def overwritten(self):
         self.put(self.directory / "last.bin", self.data())

@@ -18,9 +18,8 @@ class AzureFake:
     def __init__(self, account="spotacct", container="snaps"):
         self.account, self.container, self.blobs, self.lock = account, container, {}, threading.Lock()
         self.requests, self.asked = [], []
-        self.tokens, self.issued, self.life = set(), 0, 3600
-        self.imds_up = True
-        self.faults = []  # (method, part of the path, status, code, headers): each once
+        self.tokens, self.issued = set(), 0
+        self.faults = []  # (method, part of the path, status, code): each once
         self.modified = {}  # blob: seconds since 1970; tests may set it back
         self.circle = False  # listings that begin again and again
         self.directories = []  # what a hierarchical namespace lists besides
@@ -78,9 +77,9 @@ class FakeHandler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def token(self, kind, as_text):
-        until = int(time.time()) + self.azure.life
+        until = int(time.time()) + 3600
         value = {"access_token": self.azure.issue(kind), "token_type": "Bearer"}
-        value.update({"expires_on": str(until)} if as_text else {"expires_in": self.azure.life})
+        value.update({"expires_on": str(until)} if as_text else {"expires_in": 3600})
         self.answer(200, json.dumps(value), "application/json")
 
     def handle_any(self):
@@ -93,8 +92,6 @@ class FakeHandler(BaseHTTPRequestHandler):
             azure.requests.append((self.command, self.path, dict(self.headers)))
         if path == "/metadata/identity/oauth2/token":
             azure.asked.append(query)
-            if not azure.imds_up:
-                return self.answer(500)
             if self.headers.get("Metadata") != "true" or query.get("resource") != "https://storage.azure.com/":
                 return self.answer(400, json.dumps({"error": "invalid_request"}), "application/json")
             return self.token("machine", True)
@@ -109,7 +106,7 @@ class FakeHandler(BaseHTTPRequestHandler):
                     azure.faults.remove(fault)
                     if fault[3] == "portal":
                         return self.portal(fault[2])
-                    return self.error(fault[2], fault[3], fault[4] if len(fault) > 4 else None)
+                    return self.error(fault[2], fault[3])
         kind, _, token = self.headers.get("Authorization", "").partition(" ")
         if kind != "Bearer" or token not in azure.tokens or not self.headers.get("x-ms-version"):
             return self.error(401, "InvalidAuthenticationInfo", {"WWW-Authenticate": "Bearer"})

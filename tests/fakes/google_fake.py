@@ -1,7 +1,7 @@
 """Google as far as a store needs it, in one process: Cloud Storage's JSON API (with which Google's own client library looks at what
-was written), a token service, impersonation and a metadata server.
+was written), a token service and a metadata server.
 
-Objects and the log of requests are plain members, for tests to look into; `refuse` and `faults` make it misbehave."""
+Objects and the log of requests are plain members, for tests to look into; `faults` makes it misbehave."""
 import base64
 import hashlib
 import json
@@ -43,13 +43,9 @@ class GoogleFake:
         self.requests = []  # (method, path with query, headers)
         self.forms = []  # what the token service was sent
         self.tokens = None  # a set: only these open the storage; None: anonymous
-        self.verify = None  # or a function of the token
-        self.issued, self.life = 0, 3600
-        self.metadata_up = True
+        self.issued = 0
         self.faults = []  # (method, part of the path, status, code): each once, in front of what would be done
-        self.check_crc = True
         self.conditions = True  # False: as emulators that ignore ifGenerationMatch
-        self.is_another_server = False  # which does not have the JSON API
         fake = self
 
         class Handler(FakeHandler):
@@ -125,12 +121,12 @@ class FakeHandler(BaseHTTPRequestHandler):
         path = urllib.parse.unquote(url.path)
         if path.startswith("/computeMetadata/"):
             return self.metadata()
-        if path in ("/token", "/impersonate", "/subject"):
-            return self.token_service(path, body)
+        if path == "/token":
+            return self.token_service(body)
         if not self.allowed():
             return self.error(401, "authError", "Invalid Credentials")
         match = re.match(r"(?:/download|/upload)?/storage/v1/b/([^/]+)/o(?:/(.*))?$", path)
-        if not match or google.is_another_server:
+        if not match:
             return self.answer(404, "<html>", "text/html")
         return self.json_api(match[1], match[2], query, body)
 
@@ -138,18 +134,14 @@ class FakeHandler(BaseHTTPRequestHandler):
 
     def allowed(self):
         google, (kind, _, token) = self.google, self.headers.get("Authorization", "").partition(" ")
-        if google.tokens is None and google.verify is None:
-            return True
-        if kind != "Bearer":
-            return False
-        return google.verify(token) if google.verify else token in google.tokens
+        return google.tokens is None or (kind == "Bearer" and token in google.tokens)
 
     # --- objects ---
 
     def put(self, key, body, declared, condition):
         """The generation; None: the condition does not hold; "digest": the body is not what was declared."""
         google = self.google
-        if google.check_crc and len(body) < 65536 and declared:
+        if len(body) < 65536 and declared:
             if base64.b64decode(declared) != crc32c(body).to_bytes(4, "big"):
                 return "digest"
         with google.lock:
@@ -234,33 +226,17 @@ class FakeHandler(BaseHTTPRequestHandler):
 
     def metadata(self):
         google = self.google
-        if not google.metadata_up:
-            return self.answer(503)
         if self.headers.get("Metadata-Flavor") != "Google" or self.headers.get("X-Forwarded-For"):
             return self.answer(403)
         if not self.path.endswith("/service-accounts/default/token"):
             return self.answer(404)
-        return self.answer_json({"access_token": google.issue("machine"), "expires_in": google.life, "token_type": "Bearer"},
+        return self.answer_json({"access_token": google.issue("machine"), "expires_in": 3600, "token_type": "Bearer"},
                                 Metadata_Flavor="Google")
 
-    def is_known_issuers(self, form):
-        subject = form.get("subject_token", "")
-        return subject.startswith("subject-of-")
-
-    def token_service(self, path, body):
+    def token_service(self, body):
         google = self.google
-        if path == "/subject":
-            return self.answer_json({"id": {"token": "x"}, "id_token": "subject-of-url"})
-        if path == "/impersonate":
-            google.forms.append(json.loads(body))
-            if self.headers.get("Authorization", "")[7:] not in google.tokens:
-                return self.answer_json({"error": {"code": 403, "message": "may not act as it"}}, 403)
-            return self.answer_json({"accessToken": google.issue("acting"), "expireTime": "2099-01-01T00:00:00Z"})
         form = {name: values[0] for name, values in urllib.parse.parse_qs(body.decode()).items()}
         google.forms.append(form)
-        good = (form.get("grant_type") == "refresh_token" and form.get("refresh_token") == "the-refresh-token" and
-                form.get("client_secret") == "the-client-secret") or (
-                    form.get("grant_type") == "urn:ietf:params:oauth:grant-type:token-exchange" and self.is_known_issuers(form))
-        if not good:
+        if (form.get("grant_type"), form.get("refresh_token"), form.get("client_secret")) != ("refresh_token", "the-refresh-token", "the-client-secret"):
             return self.answer_json({"error": "invalid_grant", "error_description": "Token has been expired or revoked."}, 400)
-        return self.answer_json({"access_token": google.issue("service"), "expires_in": google.life, "token_type": "Bearer"})
+        return self.answer_json({"access_token": google.issue("service"), "expires_in": 3600, "token_type": "Bearer"})

@@ -120,26 +120,10 @@ def test_the_federated_token_is_read_again(azure, place_with, source, tmp_path):
     assert [form["client_assertion"] for form in azure.asked] == ["federated-1", "federated-2"]
 
 
-def test_an_expired_token_is_replaced_once(azure, place, source):
-    azure.faults = [("PUT", ".pack", 401, "InvalidAuthenticationInfo")]
-    place.done("save", source)
-    assert azure.issued == 2
-
-
-def test_a_token_that_is_refused_again_is_an_error(azure, place, source):
-    azure.faults = [("PUT", "format.json", 401, "InvalidAuthenticationInfo")] * 3
-    assert "401" in place.refused("save", source) and len(azure.faults) == 1
-
-
 def test_a_wrong_secret_is_told_in_the_services_words(place_with):
     place = place_with("secret")
     place.environment["AZURE_CLIENT_SECRET"] = "wrong"
     assert "AADSTS7000215" in place.refused("list")
-
-
-def test_no_identity_says_what_to_set(place):
-    place.environment["AZURE_POD_IDENTITY_AUTHORITY_HOST"] = "http://127.0.0.1:9"
-    assert "AZURE_STORAGE_KEY" in place.refused("list")
 
 
 @pytest.mark.parametrize("status,code,words", [(403, "AuthorizationPermissionMismatch", "403"), (404, "ContainerNotFound", "no such container"),
@@ -164,13 +148,3 @@ def test_a_list_that_goes_in_circles_is_an_error(azure, place, source):
     place.done("save", source)
     azure.PAGE, azure.circle = 1, True
     assert "does not end" in place.refused("list")
-
-
-def test_no_token_goes_out_over_plain_http(azure, place):
-    place.environment["AZURE_STORAGE_BLOB_ENDPOINT"] = "http://spotacct.blob.example.com"
-    assert "plain http" in place.refused("list") and azure.issued == 0
-
-
-def test_a_key_of_another_account_is_not_tried(tmp_path):
-    said = CloudPlace(tmp_path, "az://spotacct/snaps", SECRETS, AZURE_STORAGE_ACCOUNT="another", AZURE_STORAGE_KEY=KEY).refused("list")
-    assert "another" in said and "spotacct" in said

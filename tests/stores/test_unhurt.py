@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from fault_server import FaultServer
-from harness import EXIT_CONFIGURATION, EXIT_DURABLE, EXIT_NOT_DURABLE, PYTHON, SAVER, Place, one_line, wait_for
+from harness import EXIT_DURABLE, EXIT_NOT_DURABLE, PYTHON, SAVER, Place, one_line, wait_for
 from test_faults import OFTEN, committed_step, finish, resumed_step
 
 FAKES = Path(__file__).resolve().parents[1] / "fakes"
@@ -68,17 +68,6 @@ def test_bucket_is_removed_and_then_the_machine(radosgw, place_at):
     wait_for("the job goes on", lambda: run.out.count("saved") >= saved + 3, process=run.process)
     run.signal(signal.SIGTERM)
     assert_unhurt(run, EXIT_NOT_DURABLE)
-
-
-def test_bucket_was_never_there(radosgw, place_at):
-    """A wrong name is found out before the job starts, not at the first notice."""
-    place = place_at(radosgw)
-    place.store = "s3://no-such-bucket-here/prefix"
-    run = place.run("touch", place.path / "started")
-    assert run.wait() == EXIT_CONFIGURATION, run
-    line = one_line(run.err)
-    assert "no-such-bucket-here" in line and "NoSuchBucket" in line
-    assert not (place.path / "started").exists()
 
 
 @pytest.fixture
