@@ -20,7 +20,6 @@ from server import CannotInstall  # noqa: E402
 HERE = Path(__file__).resolve().parent
 BUCKET = "bench"
 FILES = 8  # of weights, as checkpoints have
-LIMIT = 900
 
 
 class Sink(S3Server):

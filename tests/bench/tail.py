@@ -24,11 +24,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from stores import BUCKET, LIMIT, Sink, empty, measure, size_of, start_server
+from stores import BUCKET, Sink, empty, measure, size_of, start_server
 from server import die_with_parent  # stores has found it
 
 ROOT = Path(__file__).resolve().parents[2]
 AIM = 15
+LIMIT = 900
 KINDS = {"one": "one file", "zip": "one file, headers rewritten (torch.save)", "renamed": "one file under another name, renamed",
          "shards": "8 files side by side"}
 # Writes what the files of a directory hold. Prints the time of the last byte, in ms of CLOCK_MONOTONIC.
