@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import LIMIT, PYTHON, REPRIEVE, die_with_parent, is_alive, one_line, wait_for
+from harness import LIMIT, PYTHON, REPRIEVE, is_alive, one_line, wait_for
 
 TRAINER = str(Path(__file__).resolve().parent / "trainer.py")
 QUICK = ("--quiet-time", "150ms")

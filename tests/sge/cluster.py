@@ -5,7 +5,6 @@ One host with one queue of four slots, `work`, whose jobs have NOTIFY seconds fr
 """
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
