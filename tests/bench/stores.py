@@ -2,11 +2,9 @@
 import argparse
 import filecmp
 import hashlib
-import json
 import os
 import resource
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
@@ -17,13 +15,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "servers"))
 from peers import ALL, TITLES, Reprieve  # noqa: E402
 from s3_server import S3Server  # noqa: E402
-from server import CannotInstall, die_with_parent  # noqa: E402
+from server import CannotInstall  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 BUCKET = "bench"
 FILES = 8  # of weights, as checkpoints have
-PACE = 125  # MB/s: what a disk of a cloud machine takes
-LIMIT = 900
 
 
 class Sink(S3Server):
@@ -209,50 +205,6 @@ class Bench:
                 finally:
                     self.clear()
 
-    # --- a job ---
-
-    def job(self, mode, mib, files):
-        """Seconds from the trainer's last byte and from the notice until the snapshot is committed."""
-        directory, events = self.work / "checkpoints", self.work / "events"
-        store = f"s3://{BUCKET}/job"
-        with open(self.work / "log", "ab") as log:
-            process = subprocess.Popen(
-                [self.options.binary, "run", "--store", store, "--job", mode, "--checkpoint-dir", directory, "--events", events, "--grace",
-                 "600", "--checkpoint-signal", "USR1", "--quiet", "--", sys.executable, HERE / "trainer.py", directory, str(mib), str(files),
-                 str(PACE), mode], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, env=self.environment, cwd=self.work, text=True,
-                preexec_fn=die_with_parent)
-        try:
-            lines = iter(process.stdout.readline, "")
-            before = next((int(line.split()[1]) for line in lines if line.startswith("written")), None) if mode == "at-once" else None
-            self.wait_for(process, lambda: mode != "at-once" or self.events(events, "durable"))
-            if mode != "at-once":
-                next(line for line in lines if line.startswith("ready"))
-            asked = time.monotonic() * 1000
-            process.send_signal(signal.SIGTERM)
-            written = next((int(line.split()[1]) for line in lines if line.startswith("written")), before)
-            if process.wait(LIMIT) != 75:
-                raise Failed(f"the job's checkpoint is not durable: exit {process.returncode}")
-            durable = self.events(events, "durable")[-1]["monotonic_ms"]
-            return (durable - written) / 1000, (durable - asked) / 1000
-        finally:
-            process.kill()
-            process.wait()
-            shutil.rmtree(directory, ignore_errors=True)
-            events.unlink(missing_ok=True)
-            self.clear()  # else the next one would find its bytes there
-
-    def wait_for(self, process, fact):
-        end = time.monotonic() + LIMIT
-        while not fact():
-            if process.poll() is not None or time.monotonic() > end:
-                raise Failed(f"the job ended with {process.returncode}: {(self.work / 'log').read_text(errors='replace')[-500:]}")
-            time.sleep(0.05)
-
-    @staticmethod
-    def events(path, kind):
-        lines = path.read_text().splitlines(keepends=True) if path.exists() else []
-        return [event for event in (json.loads(line) for line in lines if line.endswith("\n")) if event["event"] == kind]
-
     # --- showing ---
 
     def median(self, what, peer, field):
@@ -334,14 +286,6 @@ def bench(kind, options):
             one.show(few[0], size_of(small), "<= 0.1 of aws" + (
                 f": {one.median(few[0], 'reprieve', 'wall') / one.median(few[0], 'aws', 'wall'):.3f} x" if aws else ""), 0)
             one.show(few[1], size_of(small), "", 0)
-            full = one.median(titles[0], "reprieve", "wall")
-            print(f"\n{kind}: a job that writes {mib} MiB at {PACE} MB/s when a notice comes")
-            for files in (FILES, 1):
-                tail = statistics.median(one.job("when-asked", mib, files)[0] for _ in range(options.rounds))
-                name = f"from the last byte of {files} file{'s' if files > 1 else ''} to the commit"
-                print(f"  {name:68} {tail:6.2f} s = {100 * tail / full:.0f} % of the full upload   aim < 15 %")
-            notice = statistics.median(one.job("at-once", mib, FILES)[1] for _ in range(options.rounds))
-            print(f"  {'from a notice to the commit, when the newest checkpoint is up already':68} {notice:6.2f} s   aim < 0.3 s")
         finally:
             server.stop()
 

@@ -181,15 +181,6 @@ def test_a_request_at_a_member_that_saves_nothing(place):
     assert asked.code == 0, f"{asked}\n{gang}"
 
 
-def test_checkpoints_that_are_found_complete_at_one_moment(place):
-    """The first is only known to be complete when the second is begun, so that it is gone on from at once: the round after it is not
-    about a step that nobody comes to."""
-    gang = Gang(place, 2, every=10, step_time=0.1).start_all()
-    gang.wait_for_commits(2)
-    gang.kill_all()
-    assert committed_step(place) > 0
-
-
 def test_jobs_that_save_often_and_keep_one(place):
     """What a round is about is gone when the others read of it: the next round is about a step ahead of all."""
     gang = Gang(place, 3, every=5, step_time=0.02, keep=1, size=20000).start_all()

@@ -485,38 +485,6 @@ def test_memory_per_process(desk, actor):
     assert 0 < int(desk.run(actor, "memory", desk.directory).out) < 64
 
 
-@pytest.mark.parametrize("change", ["none", "missing", "relative", "empty", "magic", "version", "size", "directory", "unreadable"])
-def test_channel_that_cannot_be_used(desk, actor, change):
-    wrong = desk.path / "wrong"
-    data = bytearray(Path(desk.channel).read_bytes())
-    if change == "magic":
-        data[0] ^= 1
-    elif change == "version":
-        data[4] ^= 1
-    elif change == "size":
-        data = data[:-1024]
-    elif change == "directory":
-        data[44:1068] = b"x" * 1024
-    elif change == "empty":
-        data = b""
-    if change != "missing":
-        wrong.write_bytes(data)
-    if change == "unreadable":
-        wrong.unlink()
-        wrong.mkdir()
-    channel = {"none": "", "relative": "wrong"}.get(change, str(wrong))
-    desk.run(actor, "opens", desk.directory, REPRIEVE_SHIM_CHANNEL=channel)
-    assert desk.events() == []
-    if wrong.is_file():
-        assert wrong.read_bytes() == data, "it was written to"
-
-
-@pytest.mark.parametrize("value,silent", [("1", True), ("yes", True), ("0", False), ("", False)])
-def test_switch(desk, value, silent):
-    desk.python("open('a', 'w').close()", REPRIEVE_SHIM_DISABLE=value)
-    assert desk.story() == ([] if silent else written("a"))
-
-
 def library(tmp_path_factory, name, text):
     source = tmp_path_factory.mktemp("library") / f"{name}.c"
     source.write_text("#define _GNU_SOURCE\n#include <fcntl.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n" + text)
@@ -578,23 +546,6 @@ def test_preloaded_allocators(desk, actor, name, first):
                 LD_PRELOAD=":".join(order))
     story = [what for what in desk.story() if not what[1:] or what[1][0] != "t"]
     assert story == C_WRITES["streams"] + ([] if own_mmap else MAPPED)
-
-
-def test_lookup_that_opens_files(desk, actor, tmp_path_factory):
-    wrapper = library(tmp_path_factory, "wrapper", """
-        #include <dlfcn.h>
-        void *dlsym(void *restrict handle, const char *restrict name)
-        {
-            static void *(*next)(void *, const char *);
-            const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5", "GLIBC_2.27"};
-            for (int i = 0; !next && i < 4; i++)
-                next = (void *(*)(void *, const char *))dlvsym(RTLD_NEXT, "dlsym", versions[i]);
-            close(open("/dev/null", O_RDWR));
-            close(openat(AT_FDCWD, "/dev/null", O_RDWR));
-            return next(handle, name);
-        }""")
-    desk.run(actor, "streams", desk.directory, LD_PRELOAD=f"{SHIM}:{wrapper}")
-    assert desk.story() == C_WRITES["streams"]
 
 
 def test_without_proc(desk, actor, tmp_path_factory):

@@ -1,7 +1,6 @@
 """The start and the end of a run: what it has to itself from when on, where the job saves, what a command that detaches leaves behind,
 and what a job writes last."""
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -10,7 +9,7 @@ import time
 
 import pytest
 
-from harness import EXIT_CONFIGURATION, EXIT_DURABLE, EXIT_NOT_DURABLE, EXIT_OURS, EXIT_USAGE, LIMIT, PYTHON, REPRIEVE, die_with_parent, is_alive, wait_for
+from harness import EXIT_CONFIGURATION, EXIT_DURABLE, EXIT_NOT_DURABLE, EXIT_OURS, EXIT_USAGE, LIMIT, PYTHON, REPRIEVE, Run, is_alive, wait_for
 
 # Saves files named by its arguments, each when the file "go-N" appears, and ends with the code that the last one has.
 SAVER = """
@@ -31,58 +30,36 @@ sys.exit(int(open("end").read() or 0))
 """
 
 
-class Plain:
-    """`reprieve run -- COMMAND` with no options, or with these; its standard error in a file."""
+class Plain(Run):
+    """`reprieve run -- COMMAND` with no options, or with these."""
 
-    def __init__(self, place, *command, options=(), name="plain", **environment):
+    def __init__(self, place, name, *command, options=(), **environment):
         self.err_path, self.out_path = place.path / f"{name}.err", place.path / f"{name}.out"
         self.events_path = place.path / f"{name}.events"
+        self.ledger, self.read_up_to = [], 0
         with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
             self.process = subprocess.Popen([REPRIEVE, "run", *options, "--", *map(str, command)], cwd=place.path, stdout=out, stderr=err,
-                                            stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=die_with_parent,
+                                            stdin=subprocess.DEVNULL, start_new_session=True,
                                             env={**place.environment, "REPRIEVE_EVENTS": str(self.events_path), **environment})
-
-    @property
-    def err(self):
-        return self.err_path.read_text(errors="replace")
-
-    @property
-    def out(self):
-        return self.out_path.read_text(errors="replace")
 
     def wait_for(self, text):
         return wait_for(f"{text!r} on standard error", lambda: text in self.err, process=self.process, about=self)
-
-    def wait_for_output(self, text):
-        return wait_for(f"{text!r} on standard output", lambda: text in self.out, process=self.process, about=self)
-
-    def wait(self):
-        return self.process.wait(LIMIT)
-
-    def __repr__(self):
-        return f"exit {self.process.returncode}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
 
 
 @pytest.fixture
 def plain(place):
     """Starts one; all of them are killed at the end of the test."""
-    started = []
-
     def start(*command, **more):
-        started.append(Plain(place, *command, name=f"plain{len(started) + 1}", **more))
-        return started[-1]
+        place.runs.append(Plain(place, f"plain{len(place.runs) + 1}", *command, **more))
+        return place.runs[-1]
 
-    yield start
-    for run in started:
-        if run.process.poll() is None:
-            os.killpg(run.process.pid, signal.SIGKILL)
-            run.process.wait()
+    return start
 
 
-def script(place, imports="", name="train.py"):
+def script(place, imports=""):
     """A training script that is recognised by its imports: torch is a module of this test's own."""
     (place.path / "torch.py").write_text("")
-    path = place.path / name
+    path = place.path / "train.py"
     path.write_text(imports + SAVER)
     return path
 

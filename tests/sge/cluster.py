@@ -3,15 +3,15 @@
 One host with one queue of four slots, `work`, whose jobs have NOTIFY seconds from the notice to the end; and a checkpointing environment,
 `move`, whose jobs are moved when they are suspended.
 """
-import ctypes
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
 import time
 from pathlib import Path
+
+from harness import die_with_parent
 
 NOTIFY = 20
 HOME = Path("/usr/lib/gridengine")
@@ -30,10 +30,6 @@ def missing():
     except OSError:
         return "this machine's name has no address, and Grid Engine's daemons talk to each other by it"
     return None
-
-
-def die_with_parent():
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 def free_ports(count):

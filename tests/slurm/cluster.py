@@ -2,13 +2,14 @@
 
 Two nodes of this one host (slurmd -N), three partitions: `low` and `endless` (no time limit) are preempted by `high`, with a grace time. No cgroups: proctrack/linuxproc.
 """
-import ctypes
 import os
 import shutil
 import signal
 import socket
 import subprocess
 import time
+
+from harness import die_with_parent
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol", "scancel")
 GRACE = 10
@@ -21,10 +22,6 @@ def missing():
         return "needs root, to run Slurm's daemons"
     absent = [name for name in PROGRAMS if not shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin:/sbin")]
     return f"{', '.join(absent)} not installed (examples/install_packages.sh slurm)" if absent else None
-
-
-def die_with_parent():
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 def free_ports(count):

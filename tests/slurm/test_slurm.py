@@ -89,33 +89,17 @@ def preempt(slurm):
 
 # --- preemption by the partition's priority, with a grace time ---
 
-def test_srun_gets_the_grace_time_and_is_requeued(slurm, work):
-    job = work.submit("srun " + work.run(), *BUSY)
+@pytest.mark.parametrize("partition", ["low", "endless"])
+def test_srun_gets_a_grace_time_that_is_shorter_than_we_are_told(slurm, work, partition):
+    """--grace promises five minutes; Slurm, asked when SIGTERM comes, gives ten seconds. It shows no EndTime where there is no time limit."""
+    job = work.submit("srun " + work.run("--grace", "300", *SLOW), f"--partition={partition}", *BUSY)
     work.started()
+    assert (slurm.show(job)["EndTime"] == "Unknown") == (partition == "endless")
     other = preempt(slurm)
+    left, = work.wait_log(r"the end of Slurm's grace time\): ([\d.]+) s left")
+    assert float(left) <= GRACE
     finishes_after_one_restart(slurm, work, job)
     assert slurm.state(other) == "COMPLETED"
-
-
-def test_a_grace_time_that_is_shorter_than_we_are_told(slurm, work):
-    """--grace promises five minutes; Slurm, asked when SIGTERM comes, gives ten seconds."""
-    job = work.submit("srun " + work.run("--grace", "300", *SLOW), *BUSY)
-    work.started()
-    preempt(slurm)
-    left, = work.wait_log(r"the end of Slurm's grace time\): ([\d.]+) s left")
-    assert float(left) <= GRACE
-    finishes_after_one_restart(slurm, work, job)
-
-
-def test_a_grace_time_without_a_time_limit(slurm, work):
-    """Slurm shows no EndTime then."""
-    job = work.submit("srun " + work.run("--grace", "300", *SLOW), "--partition=endless", *BUSY)
-    work.started()
-    assert slurm.show(job)["EndTime"] == "Unknown"
-    preempt(slurm)
-    left, = work.wait_log(r"the end of Slurm's grace time\): ([\d.]+) s left")
-    assert float(left) <= GRACE
-    finishes_after_one_restart(slurm, work, job)
 
 
 @pytest.mark.parametrize("end", ["requeue", "cancel"])
@@ -278,32 +262,21 @@ def test_a_task_that_is_not_ours_is_not_waited_for(slurm, work):
     assert "waiting for the other tasks" not in work.log, work.log
 
 
-def test_off(slurm, work):
-    job = work.submit("exec " + work.run("--requeue", "off"), "--partition=still")
+@pytest.mark.parametrize("options, submitted", [(("--requeue", "off"), ()), ((), ("--no-requeue",))], ids=["off", "may not"])
+def test_a_job_that_is_not_to_come_back(slurm, work, options, submitted):
+    job = work.submit("exec " + work.run(*options), *submitted, "--partition=still")
     work.started()
-    slurm.call("scancel", "--batch", "--signal=TERM", job)
+    signal_to_script(slurm, job)
     shown = slurm.wait_state(job, "FAILED")
-    assert shown["ExitCode"] == "75:0" and shown["Restarts"] == "0" and "requeue" not in work.log
+    assert shown["ExitCode"] == "75:0" and shown["Restarts"] == "0"
+    assert "submit it with sbatch --requeue" in work.log if submitted else "requeue" not in work.log
 
 
-def test_a_job_that_may_not_be_requeued(slurm, work):
-    job = work.submit("exec " + work.run(), "--no-requeue", "--partition=still")
-    work.started()
-    slurm.call("scancel", "--batch", "--signal=TERM", job)
-    assert slurm.wait_state(job, "FAILED")["Restarts"] == "0"
-    assert "submit it with sbatch --requeue" in work.log
-
-
-def test_a_finished_job_is_not_requeued(slurm, work):
-    job = work.submit("exec " + work.run(steps="--steps 3"), "--partition=still")
-    assert slurm.wait_state(job, "COMPLETED")["Restarts"] == "0"
-    assert "requeue" not in work.log
-
-
-def test_a_finished_job_that_slurm_starts_again_resumes_and_ends(slurm, work):
+def test_a_finished_job_is_not_requeued_and_if_slurm_starts_it_again_resumes_and_ends(slurm, work):
     """As an administrator's requeue, or a node that is lost while the epilogue runs."""
     job = work.submit("exec " + work.run(steps="--steps 3"))
-    slurm.wait_state(job, "COMPLETED")
+    assert slurm.wait_state(job, "COMPLETED")["Restarts"] == "0"
+    assert "requeue" not in work.log
     slurm.call("scontrol", "requeue", job)
     slurm.wait("its second start", lambda: restarts(slurm, job) == 1)
     slurm.wait_state(job, "COMPLETED")
