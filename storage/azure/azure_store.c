@@ -200,7 +200,7 @@ static int choose_secret(struct azure_account *account, const struct connection 
 static int check_name(const struct azure_account *account, const char *name, const char *variable,
 		      struct err *err)
 {
-	if (!text_is_set(name) || strcmp(name, account->name) == 0)
+	if (!name || !*name || strcmp(name, account->name) == 0)
 		return 0;
 	return err_set(err, ERR_INVALID, "%s is for the account %s, but the store's account is %s",
 		       variable, name, account->name);

@@ -89,7 +89,7 @@ def test_one_that_is_just_ending_is_waited_for(place):
 
 def test_a_command_of_which_nothing_is_known_is_told_and_runs_on(place):
     """It takes an attempt at its first save only, and nobody ends it for a refusal then."""
-    script = "import os, sys, time\n" \
+    script = "import os, sys, time; print('up', flush=True)\n" \
              "while not os.path.exists('go'): time.sleep(0.05)\n" \
              "os.makedirs('checkpoints', exist_ok=True)\n" \
              "for step in range(1, 100000):\n" \
@@ -111,13 +111,13 @@ def test_a_command_of_which_nothing_is_known_is_told_and_runs_on(place):
         return (place.path / f"{name}.log").read_text()
 
     first, second = plain("one"), plain("two")
+    wait_for("both jobs", lambda: "up" in log("one") and "up" in log("two"), process=second)
     (place.path / "one" / "go").touch()
     wait_for("a save", lambda: "attempt 1: " in log("one") and "saved 3" in log("one"), process=first)
     (place.path / "two" / "go").touch()
     wait_for("word at the second", lambda: "nothing of this run is saved" in log("two"), 20, process=second, about=log("one") + log("two"))
     assert f"process {first.pid}, in {place.path}/one/checkpoints)" in log("two"), log("two")
-    saved = log("two").count("saved ")
-    wait_for("more of its saves", lambda: log("two").count("saved ") > saved + 2, process=second)
+    wait_for("more of its saves", lambda saved=log("two").count("saved "): log("two").count("saved ") > saved + 2, process=second)
     for name in ("one", "two"):
         (place.path / name / "end").touch()
     assert first.wait(60) == 0 and second.wait(60) == 0, log("two")
