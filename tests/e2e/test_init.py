@@ -11,8 +11,8 @@ import time
 
 import pytest
 
-from harness import EXIT_DURABLE, LIBC, LIMIT, PYTHON, REPRIEVE, SAVER, die_with_parent, wait_for
-from test_tini import LISTENER, ORPHANS, bare_environment, can_unshare, child_of, children_of, state_of
+from harness import EXIT_DURABLE, LIBC, LIMIT, PYTHON, REPRIEVE, SAVER, die_with_parent, stat_fields, wait_for
+from test_tini import LISTENER, ORPHANS, bare_environment, can_unshare, child_of, children_of
 
 # What stops a process, or does nothing to it, without a handler (signal(7)). The C library keeps 32 and 33.
 STOPPING = {signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
@@ -157,7 +157,7 @@ def default_fate(tmp_path, program, role, number, looks=LIMIT * 100):
         os.kill(pid, number)
         if number in STOPPING:
             for _ in range(looks):
-                if state_of(job) == "T":
+                if stat_fields(job)[0] == "T":
                     return "stops"
                 time.sleep(0.01)
             return "lives"
