@@ -40,16 +40,18 @@ static bool match_directory(const char *directory, const char *path, size_t leng
 }
 
 /* On 32-bit machines libc uses another structure than the system call: there is no other path. */
-static bool is_anchor(const struct shim_header *header, const char *path)
+static bool is_anchor(const struct shim_header *header, const char *path, bool if_absent)
 {
 #if defined(__LP64__) && defined(SYS_newfstatat)
 	struct stat status;
 
-	return syscall(SYS_newfstatat, AT_FDCWD, path, &status, 0) == 0 &&
-	       status.st_ino == header->anchor_inode && status.st_dev == header->anchor_device;
+	if (syscall(SYS_newfstatat, AT_FDCWD, path, &status, 0) < 0)
+		return if_absent;
+	return status.st_ino == header->anchor_inode && status.st_dev == header->anchor_device;
 #else
 	(void)header;
 	(void)path;
+	(void)if_absent;
 	return false;
 #endif
 }
@@ -65,7 +67,8 @@ static void match_by_anchor(const struct shim_header *header, const char *path, 
 	char text[WORK_SIZE];
 	size_t parent = length, end, anchor = header->anchor_length;
 
-	if (anchor == 0 || anchor >= sizeof(header->directory) || length >= WORK_SIZE)
+	if (anchor == 0 || anchor >= sizeof(header->directory) || length >= WORK_SIZE ||
+	    path[0] != '/')
 		return;
 	while (parent > 0 && path[--parent] != '/') {
 	}
@@ -73,7 +76,7 @@ static void match_by_anchor(const struct shim_header *header, const char *path, 
 	text[parent] = '\0';
 	if (path_is_known_outside(text))
 		return;
-	for (end = parent; end > 0 && !is_anchor(header, text); text[end] = '\0')
+	for (end = parent; end > 0 && !is_anchor(header, text, false); text[end] = '\0')
 		while (text[--end] != '/') {
 		}
 	if (end == 0) {
@@ -86,6 +89,10 @@ static void match_by_anchor(const struct shim_header *header, const char *path, 
 	if (length > WORK_SIZE - anchor)
 		length = WORK_SIZE - anchor;
 	memcpy(text, header->directory, anchor);
+	text[anchor] = '\0';
+	/* Moved away, and another one has its place: then it is another directory now. */
+	if (!is_anchor(header, text, true))
+		return;
 	memcpy(text + anchor, path + end, length);
 	match_directory(header->directory, text, anchor + length, resolved_path);
 }

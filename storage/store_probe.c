@@ -282,6 +282,7 @@ struct mounts {
 	struct probing sides[2];
 	char *key;
 	atomic_int arrived, winners;
+	struct err errs[2];
 };
 
 static void race_of_mounts(void *arg, size_t index)
@@ -291,7 +292,8 @@ static void race_of_mounts(void *arg, size_t index)
 	atomic_fetch_add(&mounts->arrived, 1);
 	for (int i = 0; atomic_load(&mounts->arrived) < 2 && i < 1000; i++)
 		sched_yield();
-	if (put_if_absent(&mounts->sides[index], mounts->key, NULL) == 0)
+	mounts->errs[index] = (struct err){.kind = ERR_EXISTS};
+	if (put_if_absent(&mounts->sides[index], mounts->key, &mounts->errs[index]) == 0)
 		atomic_fetch_add(&mounts->winners, 1);
 }
 
@@ -311,12 +313,15 @@ static int race_once(struct mounts *mounts, int race, struct err *err)
 		race_of_mounts(mounts, 0), race_of_mounts(mounts, 1);
 	else
 		parallel_run(2, race_of_mounts, mounts);
-	if (mounts->winners != 1)
+	for (size_t i = 0; i < 2; i++)
+		if (mounts->errs[i].kind != ERR_EXISTS)
+			result = err_set(err, mounts->errs[i].kind, "%s", mounts->errs[i].text);
+	if (result == 0 && mounts->winners != 1)
 		result = err_set(err, ERR_UNFIT, "of two mounts %d got one name",
 				 (int)mounts->winners);
-	else if (second->ops->list(second, key, STORE_ALL, &seen, NULL, err) < 0)
+	else if (result == 0 && second->ops->list(second, key, STORE_ALL, &seen, NULL, err) < 0)
 		result = -1;
-	else if (!store_listing_find(&seen, key))
+	else if (result == 0 && !store_listing_find(&seen, key))
 		result = err_set(err, ERR_UNFIT, "what one mount has put the other does not list");
 	(void)first->ops->remove(first, key, NULL, NULL);
 	(void)second->ops->remove(second, key, NULL, NULL);
@@ -333,7 +338,7 @@ void storage_probe_mounts(const char *url, const char *also, struct probe_result
 	int result;
 
 	*answer = (struct probe_result){.tried = true};
-	result = store_open(url, false, false, &first, NULL, &answer->err);
+	result = store_open(url, true, false, &first, NULL, &answer->err);
 	if (result == 0)
 		result = store_open(also, false, false, &second, NULL, &answer->err);
 	if (result == 0 && stat(url + strlen("file://"), &one) == 0 &&

@@ -139,8 +139,8 @@ static int refuse_known(const char *directory, struct err *err)
 	    !(text_equal(mount.type, "fuse.seaweedfs") || text_equal(mount.type, "fuse.s3fs") ||
 	      text_equal(mount.type, "fuse.rclone")))
 		return 0;
-	/* "host:8888:/buckets/NAME", "remote:NAME" */
-	bucket = strrchr(mount.source, ':');
+	/* "host:8888:/buckets/NAME"; rclone's remote may be anything. */
+	bucket = text_equal(mount.type, "fuse.rclone") ? NULL : strrchr(mount.source, ':');
 	bucket = bucket ? bucket + 1 + (text_starts(bucket + 1, "/buckets/") ? 9 : 0) : "";
 	return err_set(err, ERR_UNFIT,
 		       "two machines that mount this (%s) can both take one name: name the bucket "

@@ -87,7 +87,7 @@ struct detector {
 	struct checkpoint_table table;
 	struct writer_table writers;
 	/* changes with every write to an ordinary file, and to a running file */
-	uint64_t generation, running_generation;
+	uint64_t generation, running_generation, repository_generation;
 	/* a running file is more than a curve: it may be all of the job's work, as a database is */
 	bool running_work;
 	/* the running file that was written last; "": none yet */

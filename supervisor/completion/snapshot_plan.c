@@ -164,6 +164,7 @@ void snapshot_plan_make(struct snapshot_plan *plan, const struct detector *detec
 	*plan = (struct snapshot_plan){
 		.generation = detector->generation,
 		.running_generation = detector->running_generation,
+		.repository_generation = detector->repository_generation,
 		.running = detector_list_marked(detector, FILE_RUNNING),
 		.key = text_copy(newest ? newest : ""),
 		.complete = list_complete(detector, newest ? newest : ""),
@@ -197,6 +198,9 @@ bool snapshot_plan_confirm(struct snapshot_plan *plan, const struct detector *de
 		return false;
 	path_list_free(plan->made);
 	plan->made = list_made(detector);
+	/* A commit meanwhile: what was listed before it may lack what its branch names now. */
+	if (detector->repository_generation != plan->repository_generation && !last_try)
+		return false;
 	if (detector->generation == plan->generation)
 		return true;
 	list_excluded(detector, plan->key, &plan->excluded);

@@ -18,7 +18,7 @@ enum snapshot_gone {
 
 /* Paths are relative and NULL-terminated. */
 struct snapshot_plan {
-	uint64_t generation, running_generation;
+	uint64_t generation, running_generation, repository_generation;
 	/* Checkpoints that are not complete, torn files; numbered directories as a whole.
 	 * snapshot_plan_confirm() adds what was begun since, the owner what names one of these. */
 	struct path_list excluded;

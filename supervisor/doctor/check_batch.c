@@ -32,11 +32,11 @@ static void notice_row(const struct batch_facts *facts, struct check_list *list)
 	if (!facts->job)
 		check_add(list, "notice", CHECK_WARN, "check that qstat -j $JOB_ID answers",
 			  "qstat does not say whether this job has -notify");
-	else if (!text_equal(notify, "TRUE"))
+	else if (!text_equal(notify, "TRUE") && !strstr(facts->job, "s_rt="))
 		check_add(list, "notice", CHECK_FAIL, "#$ -notify",
-			  "without -notify this job is killed without a notice");
+			  "without -notify or s_rt this job is killed without a notice");
 	else
-		check_add(list, "notice", CHECK_OK, "", "the job has -notify");
+		check_add(list, "notice", CHECK_OK, "", "the job has -notify or s_rt");
 	if (checkpointing[0])
 		check_add(list, "moved", CHECK_WARN, "save often (--every)",
 			  "with -ckpt %s, a job that is moved is killed without a notice",
@@ -58,7 +58,9 @@ void check_batch(const struct batch_facts *facts, struct check_list *list)
 		notice_row(facts, list);
 	if (!facts->scheduler->to_all)
 		check_add(list, "notice", CHECK_OK, "",
-			  "%s announces the end to the job's first process: start reprieve by exec",
+			  "a job with %s has its end announced to its first process: start "
+			  "reprieve "
+			  "by exec",
 			  facts->scheduler->option);
 	if (policy && policy->preempted && !text_equal(facts->policy, facts->scheduler->name))
 		check_add(list, "exit code", CHECK_WARN,

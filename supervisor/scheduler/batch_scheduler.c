@@ -16,7 +16,7 @@ static const struct batch_scheduler schedulers[] = {
 	/* oarsub(1) */
 	{"oar", "OAR", "OAR_JOB_ID", "--checkpoint", USER_SIGNALS, false, false},
 	/* bsub(1): -wa SIGNAL; lsb.queues(5): USR2 at the run limit */
-	{"lsf", "LSF", "LSB_JOBID", "-wa", USER_SIGNALS, true, false},
+	{"lsf", "LSF", "LSB_JOBID", "-wa", BIT(SIGUSR2), true, false},
 };
 // clang-format on
 

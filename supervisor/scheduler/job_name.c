@@ -161,6 +161,15 @@ static bool is_index(const char *variable)
 			    text_equal(variable, "SLURM_PROCID"));
 }
 
+/* Does it name the element of an array? */
+static bool is_element(const char *variable)
+{
+	for (size_t i = 0; variable && i < sizeof(arrays) / sizeof(arrays[0]); i++)
+		if (text_equal(arrays[i].element, variable))
+			return true;
+	return false;
+}
+
 /* A step of one task is the job, and so is a batch script. */
 static bool is_only_task(const char *variable, job_name_getenv_fn get, void *arg)
 {
@@ -201,7 +210,8 @@ static char *scheduler_id(const struct scheduler *scheduler, const struct job_pl
 		return NULL;
 	if (second && scheduler->not_value && text_equal(second, scheduler->not_value))
 		second = NULL;
-	if (of_gang && is_index(scheduler->needed[1]))
+	if ((of_gang && is_index(scheduler->needed[1])) ||
+	    (place->element_is_member && is_element(scheduler->needed[1])))
 		second = NULL;
 	id = text_format("%s%s%s%s%s%s", scheduler->prefix, first, second ? "_" : "",
 			 second ? second : "", element ? "_" : "", element ? element : "");

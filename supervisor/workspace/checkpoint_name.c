@@ -48,13 +48,13 @@ struct reading {
 };
 
 /* Directories whose numbered entries are runs, trials or parts, or the first digits of hashes
- * (DVC's md5/86). */
+ * (git's objects/86, in a bare repository too, and DVC's md5/86). */
 static bool contains_ids(const struct name_fields *fields)
 {
-	static const char *const names[] = {"mlruns",  "multirun",    "runs",     "jobs",
-					    "trials",  "folds",       "ranks",    "shards",
-					    "seeds",   "experiments", "tasks",    "layers",
-					    "workers", "parts",       "versions", "md5"};
+	static const char *const names[] =
+		{"mlruns",  "multirun", "runs",     "jobs",        "trials", "folds",
+		 "ranks",   "shards",   "seeds",    "experiments", "tasks",  "layers",
+		 "workers", "parts",    "versions", "objects",     "md5"};
 	size_t length = fields->end - fields->begin;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -171,6 +171,11 @@ static const char *path_behind(const char *listed, const char **front)
 		       : NULL;
 }
 
+static bool goes(under_way_stays_fn *stays, void *arg, const char *path, const char *front)
+{
+	return !stays || !stays(arg, path, front);
+}
+
 /* The saves of which a file does not stay. */
 static void find_torn_saves(const struct path_list *list, under_way_stays_fn *stays, void *arg,
 			    struct path_set *torn)
@@ -179,7 +184,7 @@ static void find_torn_saves(const struct path_list *list, under_way_stays_fn *st
 		const char *front, *path = path_behind(list->paths[i], &front);
 		auto_free char *save = path ? save_of(path) : NULL;
 
-		if (save && (!stays || !stays(arg, path, front)))
+		if (save && goes(stays, arg, path, front))
 			path_set_mark(torn, save, 1);
 	}
 }
@@ -211,7 +216,9 @@ void under_way_settle(struct path_list *list, under_way_stays_fn *stays, void *a
 			memmove(listed, path, strlen(path) + 1);
 		list->paths[kept++] = listed;
 		/* One at rest has not been written in this save yet. */
-		fixed |= is_fixed_name(listed) || text_starts(listed, UNDER_WAY_REST);
+		fixed |= is_fixed_name(listed) || text_starts(listed, UNDER_WAY_REST) ||
+			 (text_starts(listed, UNDER_WAY_WITH) &&
+			  goes(stays, arg, listed + strlen(UNDER_WAY_WITH), UNDER_WAY_CLOSED));
 	}
 	for (size_t i = 0; i < kept; i++)
 		if (!fixed && text_starts(list->paths[i], UNDER_WAY_WITH))

@@ -16,7 +16,7 @@ static const char *const running_names[] = {
 	// clang-format on
 };
 
-/* Each commit adds objects first, and renames what names them last: any state of it is whole. */
+/* Each commit adds objects first, and renames what names them last: it is whole at each instant. */
 #define REPOSITORY ".git"
 
 /* A lock is held by a process of this machine. On the next one nobody would ever let go of it.
@@ -131,6 +131,11 @@ static const char *find_decision(const struct file_patterns *patterns, const cha
 	return NULL;
 }
 
+bool file_patterns_is_repository(const char *path)
+{
+	return matches_any_part(REPOSITORY, path);
+}
+
 enum file_kind file_patterns_kind(const struct file_patterns *patterns, const char *path)
 {
 	enum file_kind kind;
@@ -139,7 +144,7 @@ enum file_kind file_patterns_kind(const struct file_patterns *patterns, const ch
 		return kind;
 	if (FIND_NAME(lock_names, path))
 		return FILE_KIND_EXCLUDED;
-	return FIND_NAME(running_names, path) || matches_any_part(REPOSITORY, path)
+	return FIND_NAME(running_names, path) || file_patterns_is_repository(path)
 		       ? FILE_KIND_RUNNING
 		       : FILE_KIND_ORDINARY;
 }

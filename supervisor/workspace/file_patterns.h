@@ -47,6 +47,9 @@ void file_patterns_release(struct file_patterns *patterns);
  */
 enum file_kind file_patterns_kind(const struct file_patterns *patterns, const char *path);
 
+/* Does it lie in a .git? */
+bool file_patterns_is_repository(const char *path);
+
 /* A lock is a word or two, or a link. What has its name and is larger, as uv.lock, or is a
  * directory, is none, and belongs to the snapshot all the same. */
 #define FILE_LOCK_MOST 4096

@@ -284,6 +284,7 @@ static const struct row fixed[] = {
 	{"run_500.log", -1, false, "", "run_500.log"},
 	{"train.log.3", -1, false, "", "train.log.3"},
 	{"events.out.tfevents.1700000000.host.42.0", -1, false, "", NULL},
+	{"model.git/objects/86/3f2a9b1c7d", -1, false, "", NULL},
 };
 
 /* Names that are used until the file or the directory is complete. */

@@ -142,6 +142,7 @@ static void a_closed_name_stays_if_all_others_do(void **state)
 	path_list_add(&list, UNDER_WAY_UNLESS_WHOLE "opt.npz");
 	path_list_add(&list, UNDER_WAY_WITH "model.npz");
 	path_set_mark(&set, "opt.npz", 2);
+	path_set_mark(&set, "model.npz", 1);
 	under_way_settle(&list, is_marked, &set);
 	assert_int_equal(list.count, 0);
 	path_list_free(list.paths);
