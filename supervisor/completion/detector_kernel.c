@@ -184,9 +184,11 @@ static void moved_to(struct detector *detector, const struct dir_event *event, i
 	}
 	if (known && file && event->symlink)
 		note_symlink(detector, event->path, now_ms);
+	/* What lay there before the job is put aside as what it has written is. */
 	if (known && !file && event->directory)
 		detector_note_placed(detector, event->path, move.complete ? &move.reason : NULL);
-	else if (!file && !event->directory && !detector_passes_over(detector, event->path))
+	else if (!file && !event->directory && !detector_passes_over(detector, event->path) &&
+		 !(known && checkpoint_name_is_backup(event->path, event->from)))
 		detector_touch(detector, event->path,
 			       event->symlink ? FILE_REPORTED | FILE_WITNESSED : 0, 0, now_ms);
 }

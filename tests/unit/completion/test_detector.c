@@ -1408,6 +1408,10 @@ static const struct row rows[] = {
 		"+400; kt ckp~ ckp; R 1 ckp ckp~; lacking ckp; kc ckp; O 1 3 ckp; lacking ckp; out "
 		"ckp; C 1 3 ckp; = complete; in ckp"},
 
+	{"what lay there before the job is put aside: it is no part of a save",
+		"kt run.p~ run.p; R 1 run.p run.p~; kc ckp; O 1 3 ckp; C 1 3 ckp; +400; kt ckp~ ckp; R 1 "
+		"ckp ckp~; kc ckp; O 1 3 ckp; C 1 3 ckp; +400; kt ckp~ ckp; R 1 ckp ckp~; kc ckp; O 1 3 "
+		"ckp; C 1 3 ckp; = complete; in ckp; in run.p~"},
 	{"a batch: two saves, of which the second puts the first aside, as GROMACS does at a signal",
 		"kc state_step1.cpt; O 1 3 state_step1.cpt; kw state_step1.cpt; C 1 3 state_step1.cpt; kt "
 		"state.cpt state_step1.cpt; R 1 state_step1.cpt state.cpt; +1000; = complete; +9000; kc "
