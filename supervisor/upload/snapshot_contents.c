@@ -115,6 +115,13 @@ static void add_number(struct numbers *numbers, int64_t number)
 	numbers->items[numbers->count++] = number;
 }
 
+/* Is it a file of the newest complete checkpoint, if something of that was deleted? */
+static bool is_of_newest(const struct snapshot_run *run, const char *path)
+{
+	return run->plan.gone == GONE_NEWEST && number_of(run, path) == run->plan.gone_number &&
+	       !companion_file_is(path) && !snapshot_is_running_path((void *)run, path);
+}
+
 bool snapshot_excludes(void *arg, const char *path)
 {
 	struct snapshot_run *run = arg;
@@ -125,6 +132,7 @@ bool snapshot_excludes(void *arg, const char *path)
 	if (snapshot_leaves_out(run, path) || (number >= 0 && has_number(&run->deleted, number)) ||
 	    database_copies_exclude(run->owner->databases, path))
 		return true;
+	run->holds_newest |= is_of_newest(run, path);
 	if (!run->confirmed && number >= 0) {
 		path_set_mark(&run->walked.paths, path, 1);
 		add_number(&run->walked.numbers, number);
@@ -156,9 +164,15 @@ static bool is_of_gone(const struct snapshot_run *run, const char *path)
 {
 	if (run->plan.gone == GONE_NOTHING || run->owner->options.of_gang)
 		return false;
-	return run->plan.gone == GONE_ANY ||
-	       (number_of(run, path) == run->plan.gone_number && !companion_file_is(path) &&
-		!snapshot_is_running_path((void *)run, path));
+	return run->plan.gone == GONE_ANY || is_of_newest(run, path);
+}
+
+bool snapshot_holds_newest(void *arg)
+{
+	const struct snapshot_run *run = arg;
+
+	return run->plan.gone != GONE_NEWEST || run->plan.lacks_newest ||
+	       run->owner->options.of_gang || run->holds_newest;
 }
 
 /* A pointer that is carried names a checkpoint of its time, which the job may have removed since.
@@ -173,11 +187,12 @@ static bool is_named_by_carried(const struct snapshot_run *run, const char *path
 
 bool snapshot_carries(void *arg, const char *path)
 {
-	const struct snapshot_run *run = arg;
+	struct snapshot_run *run = arg;
 	const struct snapshot_queue_options *options = &run->owner->options;
 	bool of_fixed =
 		snapshot_plan_lists(run->plan.excluded.paths, path) && number_of(run, path) < 0;
 
+	run->holds_newest |= is_of_newest(run, path);
 	return (of_fixed || is_of_gone(run, path) || is_named_by_carried(run, path)) &&
 	       !is_excluded(run, path) && !profile_is_temporary_path(options->profile, path) &&
 	       (!run->report.round.beside || companion_file_is(path));

@@ -197,6 +197,7 @@ static void take_snapshot_worker(void *arg)
 		.source_directory = snapshot_database_directory,
 		.carried = snapshot_carries,
 		.carries = snapshot_carries_any,
+		.holds = snapshot_holds_newest,
 		.bare = snapshot_is_of_next,
 		.frozen = confirm_still_complete,
 		.gang_beside = run->report.round.beside,

@@ -185,6 +185,9 @@ struct snapshot_run {
 	} read;             /* small files with fixed names */
 	bool carries_names; /* fixed names are carried over, which may be pointers */
 	bool confirmed;
+	/* the newest complete checkpoint, of which something was deleted, is in it all the same:
+	 * the rest of it, or as the snapshot before has it */
+	bool holds_newest;
 	/* Of a gang: the checkpoint that the round is about, whether it is another one by now, and
 	 * the newest event of the gang's log that it answers. */
 	uint64_t expected;
@@ -270,6 +273,12 @@ bool snapshot_carries(void *arg, const char *path);
 bool snapshot_is_of_next(void *arg, const char *directory);
 /* Is there any such path? */
 bool snapshot_carries_any(void *arg);
+/*
+ * A snapshot that does not hold the newest complete checkpoint, because the job has deleted or
+ * moved it and the snapshot before does not have it, is not made: it would take the place of one
+ * that holds a checkpoint. Asked once all other functions have been called for all paths.
+ */
+bool snapshot_holds_newest(void *arg);
 bool snapshot_is_running_path(void *arg, const char *path);
 /* The copy that stands in for a database; NULL: it is none. */
 const char *snapshot_database_copy(void *arg, const char *path);

@@ -85,3 +85,9 @@ SIM int contents_carries(struct contents *contents, const char *path)
 {
 	return snapshot_carries_any(&contents->run) && snapshot_carries(&contents->run, path);
 }
+
+/* Asked after all of the above. */
+SIM int contents_holds_newest(struct contents *contents)
+{
+	return snapshot_holds_newest(&contents->run);
+}

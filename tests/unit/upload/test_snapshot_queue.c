@@ -25,6 +25,8 @@ struct bench {
 	/* What the plan says. NULL-terminated. */
 	const char *excluded[PATHS_MOST], *complete[PATHS_MOST];
 	const char *key;
+	enum snapshot_gone gone;
+	int64_t gone_number;
 	/* Done once the plan is made, before the directory is walked. */
 	void (*planned)(struct bench *bench);
 	bool refuses;       /* to confirm the plan */
@@ -53,6 +55,8 @@ static void make_plan(void *arg, struct snapshot_plan *plan, struct checkpoint *
 		path_list_add(&plan->excluded, *path);
 	plan->complete = list_of(bench->complete);
 	plan->key = text_copy(bench->key);
+	plan->gone = bench->gone;
+	plan->gone_number = bench->gone_number;
 	if (bench->planned)
 		bench->planned(bench);
 }
@@ -415,6 +419,48 @@ static void test_a_checkpoint_is_deleted_meanwhile(void **state)
 	}
 }
 
+/* The newest checkpoint was deleted once it was complete: it stays as the snapshot before has it.
+ * If that has none of it, and nothing of it is left, a snapshot would hold a log in place of a
+ * checkpoint.
+ */
+static void test_none_is_made_without_the_checkpoint_that_it_is_about(void **state)
+{
+	static const struct {
+		const char *label, *before, *left;
+		int64_t number;
+		const char *saved; /* NULL: none */
+	} rows[] = {
+		{"in the one before", "step-2-a.pt", "log.csv", 2, "log.csv step-2-a.pt"},
+		{"not in it", "step-1-a.pt", "log.csv", 2, NULL},
+		{"a part is left", "step-1-a.pt", "step-2-b.pt", 2, "step-2-b.pt"},
+		{"what lies beside it is left", "step-1-a.pt", "step-2.png", 2, NULL},
+		{"a fixed name", "last.pt", "log.csv", -1, "last.pt log.csv"},
+		{"another one is left", "step-1-a.pt", "best.pt", -1, "best.pt"},
+		{"of a job that had none before", "step-1-a.pt", "log.csv", -1, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct bench bench;
+
+		print_message("%s\n", rows[i].label);
+		start(&bench, NULL);
+		fixture_write(&bench.f, rows[i].before, 1000, 1);
+		save_durably(&bench, 1);
+		remove_file(&bench, rows[i].before);
+		fixture_write(&bench.f, rows[i].left, 1000, 2);
+		bench.gone = GONE_NEWEST;
+		bench.gone_number = rows[i].number;
+		save(&bench, 2);
+		assert_int_equal(bench.last.durable, rows[i].saved != NULL);
+		if (rows[i].saved)
+			assert_saved(&bench, rows[i].saved);
+		else
+			assert_true(bench.last.result.empty);
+		stop(&bench);
+	}
+}
+
 /* A start from there would die of it. What names it is a file with a fixed name that is small. */
 static void test_who_names_what_is_left_out_is_left_out(void **state)
 {
@@ -577,6 +623,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_not_complete_is_left_out),
 		cmocka_unit_test(test_what_was_named_then_comes_along),
 		cmocka_unit_test(test_a_checkpoint_is_deleted_meanwhile),
+		cmocka_unit_test(test_none_is_made_without_the_checkpoint_that_it_is_about),
 		cmocka_unit_test(test_who_names_what_is_left_out_is_left_out),
 		cmocka_unit_test(test_patterns_of_the_user),
 		cmocka_unit_test(test_room_is_made_only_in_a_full_store),
