@@ -277,23 +277,41 @@ static struct judgement tear_added(struct checkpoint *checkpoint, struct judgeme
 	return (struct judgement){VERDICT_COMPLETE, checkpoint->base_reason, INT64_MAX};
 }
 
-/* More files may follow the first save ever. The wait for them ends after ten quiet times, or when
- * a second save is complete. */
-static void note_first_save(struct detector *detector, const struct checkpoint *checkpoint,
-			    enum verdict_reason reason)
+/* Was a checkpoint of this kind complete before, in any attempt? */
+static bool is_of_known_kind(const struct checkpoint *checkpoint)
 {
+	const struct signature *signature = &checkpoint->family->signature;
+
+	if (*checkpoint->key)
+		return signature->learned > 0;
+	each_file (file, checkpoint)
+		if ((file->marks & FILE_FRESH) && signature_has(signature, file->name))
+			return true;
+	return false;
+}
+
+/* More files may follow a save of a kind that was never complete: the first save ever, and one that
+ * comes after a request in place of those that the job has made before. The wait for them ends
+ * after ten quiet times, or when another save is complete. */
+static void note_unknown_save(struct detector *detector, const struct checkpoint *checkpoint,
+			      enum verdict_reason reason)
+{
+	bool asked = checkpoint->begun_ms >= detector->request_ms;
+	bool known = is_of_known_kind(checkpoint);
+
 	if (checkpoint_is_of_stream(checkpoint) || detector_is_of_companions(checkpoint))
 		return;
-	if (detector->saved) {
-		if (checkpoint->number != detector->first_number || checkpoint->rewritten)
-			detector->first_until_ms = 0;
-		return;
+	if (detector->saved && (known || !asked || detector->answered)) {
+		if (checkpoint->number != detector->unknown_number || checkpoint->rewritten)
+			detector->unknown_until_ms = 0;
+	} else {
+		detector->saved = true;
+		detector->unknown_number = checkpoint->number;
+		if (reason == REASON_QUIET || reason == REASON_PATIENCE)
+			detector->unknown_until_ms =
+				checkpoint->last_ms + verdict_patience_ms(detector->quiet_ms, 0);
 	}
-	detector->saved = true;
-	detector->first_number = checkpoint->number;
-	if (reason == REASON_QUIET || reason == REASON_PATIENCE)
-		detector->first_until_ms =
-			checkpoint->last_ms + verdict_patience_ms(detector->quiet_ms, 0);
+	detector->answered |= asked && known;
 }
 
 void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
@@ -311,7 +329,7 @@ void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
 		checkpoint->family->writers = checkpoint->writer_count;
 	checkpoint->family->sheds |= checkpoint->part_gone && judgement.reason == REASON_QUIET;
 	if (complete) {
-		note_first_save(detector, checkpoint, judgement.reason);
+		note_unknown_save(detector, checkpoint, judgement.reason);
 		mark_newest(checkpoint);
 		forget_made(detector, checkpoint->last_ms);
 	}
@@ -390,6 +408,7 @@ bool detector_is_replacing(const struct detector *detector)
 void detector_requested(struct detector *detector, int64_t now_ms)
 {
 	detector->request_ms = now_ms;
+	detector->answered = false;
 }
 
 /* A writer that exits by itself counts as done, like one that called its checkpoint complete. */
@@ -423,7 +442,7 @@ void detector_note_saved(struct detector *detector, int pid, int64_t step, int64
 		if (checkpoint->state == CHECKPOINT_TORN || !all_have_saved(detector, checkpoint))
 			continue;
 		checkpoint->own_word = checkpoint->changed;
-		detector->first_until_ms = 0;
+		detector->unknown_until_ms = 0;
 		/* Nothing follows it. */
 		checkpoint->family->round.said |=
 			checkpoint->family->round.number == checkpoint->number;

@@ -95,10 +95,11 @@ struct detector {
 	/* those that were running ones by behaviour in the snapshot that was restored: no save has
 	 * to teach that again */
 	struct path_set ran;
-	/* Of the first save ever (`saved`: there is one) nobody knows what else it has: until then
-	 * more may come. 0: it is known. `first_number`: of the checkpoint. */
-	int64_t first_until_ms, first_number;
-	bool saved;
+	/* Nobody knows what else the newest save has, because none of its kind was complete before:
+	 * until then more may come. 0: it is known. `unknown_number`: of the checkpoint. */
+	int64_t unknown_until_ms, unknown_number;
+	bool saved;    /* a save was complete, in any attempt */
+	bool answered; /* since the request, one of a known kind */
 	/* those that were made since the last write to a complete checkpoint */
 	struct made_directory *made;
 	size_t made_count;

@@ -101,7 +101,10 @@ static void timer_fired(struct timer *timer)
 bool tracker_is_saving(struct tracker *tracker)
 {
 	tracker_drain(tracker);
-	return detector_is_busy(&tracker->detector) || tracker_awaited_until_ms(tracker, true) > 0;
+	/* A save that answers a request is over, and the next request may be sent. */
+	return detector_is_busy(&tracker->detector) ||
+	       tracker_awaited_until_ms(tracker, tracker->detector.request_ms == DETECTOR_NEVER) >
+		       0;
 }
 
 bool tracker_has_own_word(const struct tracker *tracker)
@@ -158,14 +161,12 @@ bool tracker_is_replacing(const struct tracker *tracker)
 int64_t tracker_awaited_until_ms(const struct tracker *tracker, bool certain)
 {
 	const struct detector *detector = &tracker->detector;
-	int64_t now_ms = clock_monotonic_ms(), first_ms = detector->first_until_ms;
+	int64_t now_ms = clock_monotonic_ms(), unknown_ms = detector->unknown_until_ms;
 	int64_t until_ms = detector_partners_until_ms(detector, now_ms);
 
-	/* What answers a request is all that the job saves then. */
-	if (!certain || detector->request_ms != DETECTOR_NEVER ||
-	    detector->job_end != JOB_END_NOT_YET || first_ms <= now_ms)
+	if (!certain || detector->job_end != JOB_END_NOT_YET || unknown_ms <= now_ms)
 		return until_ms;
-	return first_ms > until_ms ? first_ms : until_ms;
+	return unknown_ms > until_ms ? unknown_ms : until_ms;
 }
 
 bool tracker_has_only_running_files(const struct tracker *tracker)

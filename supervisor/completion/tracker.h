@@ -162,7 +162,8 @@ int64_t tracker_provable_ms(struct tracker *tracker);
 /* Is a set of fixed names being written, so that a snapshot now would have to leave it out? */
 bool tracker_is_replacing(const struct tracker *tracker);
 /* Until when the fixed names are awaited that the newest save is expected to write beside its
- * number, in ms of CLOCK_MONOTONIC; 0: none is. `certain`: and what may come to the first save. */
+ * number, in ms of CLOCK_MONOTONIC; 0: none is. `certain`: and what may come to a save of a kind
+ * that was never complete before. */
 int64_t tracker_awaited_until_ms(const struct tracker *tracker, bool certain);
 /* Has the job written only running files so far? */
 bool tracker_has_only_running_files(const struct tracker *tracker);

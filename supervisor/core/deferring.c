@@ -176,7 +176,8 @@ void on_settling_due(const struct step *step)
 	if (waits)
 		arm(step, TIMER_SETTLING, now_ms + SETTLING_CHECK_MS);
 	else if (said || is_time_over(step->view, step->model->settling_until_ms) ||
-		 is_still(step->view, step->rules->quiet_ms))
+		 (is_still(step->view, step->rules->quiet_ms) &&
+		  step->view->partners_until_ms == 0))
 		live(step, EV_CHECKPOINT_COMPLETE);
 	else
 		arm(step, TIMER_SETTLING, now_ms + SETTLING_CHECK_MS);

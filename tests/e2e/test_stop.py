@@ -282,6 +282,51 @@ def test_what_its_format_does_not_show_to_be_whole_has_its_quiet_time(place):
     assert place.newest()["step"] == 7, run
 
 
+# --- an answer of a kind that was never complete before ---
+
+# Writes the files of SAVES at once, one save after the other, and those of ASKED when it gets SIGUSR1, PAUSE seconds apart.
+ANSWERS = """
+import os, signal, sys, time
+saves, asked, pause = eval(sys.argv[1]), eval(sys.argv[2]), float(sys.argv[3])
+wish = []
+signal.signal(signal.SIGUSR1, lambda *_: wish.append(1))
+def write(path):
+    path = os.path.join(os.environ["REPRIEVE_CHECKPOINT_DIR"], path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path + ".tmp", "w") as file:
+        file.write(path * 100)
+    os.replace(path + ".tmp", path)
+for path in saves:
+    write(path)
+    time.sleep(0.8)
+print("ready", flush=True)
+while True:
+    if wish:
+        wish.clear()
+        for path in asked:
+            write(path)
+            time.sleep(pause)
+    time.sleep(0.02)
+"""
+
+
+@pytest.mark.parametrize("saves, asked", [
+    ([], ["step-9/config.json", "step-9/model.bin"]),
+    (["step-1.pt", "step-2.pt", "step-3.pt"], ["best.pt", "step-9.pt"]),
+], ids=["first-save", "another-kind"])
+def test_time_is_left_for_the_rest_of_an_answer_of_an_unknown_kind(place, saves, asked):
+    """Ten quiet times, for nobody knows what such a save has: its first file answers the request, and is not all of it."""
+    run = place.run(PYTHON, "-c", ANSWERS, str(saves), str(asked), "1.5",
+                    options=("--quiet-time", "0.4", "--snapshot-interval", "0", "--grace", "30", "--checkpoint-signal", "USR1"))
+    run.wait_for_output("ready\n")
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 75, run
+    assert place.newest()["step"] == 9, run
+    out = place.path / "look"
+    assert place.verb("restore", "latest", out).code == 0
+    assert (out / asked[-1]).exists(), run
+
+
 # --- before the first save ---
 
 FIRST = "the job has not saved yet, and may do so in time: " + HELD

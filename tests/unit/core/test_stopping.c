@@ -819,7 +819,10 @@ static void test_an_answer_that_goes_on_beside_its_number(void **state)
 	story.view.partners_until_ms = story.view.now_ms + 1;
 	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SETTLING});
 	assert_int_equal(story.model.state, JOB_CHECKPOINTING);
+	/* Also if nothing of it is being written. */
 	story.view.saving = false;
+	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SETTLING});
+	assert_int_equal(story.model.state, JOB_CHECKPOINTING);
 	story.view.partners_until_ms = 0;
 	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SETTLING});
 	assert_int_equal(story.model.state, JOB_STOPPING);
