@@ -124,8 +124,9 @@ struct checkpoint {
 	bool closed_at_death;
 	/* over by quiet before the event that is being handled: later events begin it anew */
 	bool settled;
-	/* when that was asked last */
-	int64_t settle_ms;
+	/* until then, and while it is as it was at this generation, that is not so */
+	int64_t unsettled_ms;
+	uint64_t unsettled;
 	/* files that it had when it was complete are being written anew */
 	bool rewritten;
 	/* of the fixed names: saves have followed each other, and none was known to be complete, so

@@ -191,11 +191,16 @@ void detector_settle(struct detector *detector, int writer, int64_t now_ms)
 		if (checkpoint->settled || !((still && checkpoint->defect == 0) ||
 					     (writer && checkpoint_has_writer(checkpoint, writer))))
 			continue;
-		/* Of thousands of events in one look, the first has settled it. */
-		if (!writer && checkpoint->settle_ms == now_ms)
+		/* Time alone changes what is not written: it is judged again when it may, and not
+		 * at each of thousands of events. */
+		if (!writer && checkpoint->unsettled == checkpoint->changed &&
+		    now_ms < checkpoint->unsettled_ms)
 			continue;
-		checkpoint->settle_ms = now_ms;
 		judgement = detector_judge(detector, checkpoint, now_ms);
+		checkpoint->unsettled = checkpoint->changed;
+		checkpoint->unsettled_ms =
+			now_ms + earlier_of(judgement.wait_ms > 0 ? judgement.wait_ms : 1,
+					    detector->quiet_ms);
 		/* What counts as whole by its format is looked at first. */
 		checkpoint->settled =
 			judgement.verdict == VERDICT_COMPLETE && judgement.reason != REASON_FORMAT;
