@@ -107,10 +107,6 @@ int aws_chain_get(struct aws_chain *chain, const struct aws_credentials *refused
  * the first success. Returns `text`. */
 const char *aws_chain_source(struct aws_chain *chain, char *text, size_t capacity);
 
-/* The region of the machine that we are on, by its metadata service; the caller frees. Blocks for
- * seconds at most; errors as above. */
-int aws_instance_region(char **region, struct cancel *cancel, struct err *err);
-
 /* --- PURE: what the sources answer. No error holds any of it but names of members and a service's
  * own error message. */
 

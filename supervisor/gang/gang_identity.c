@@ -37,9 +37,10 @@ static const char *const launcher_programs[] = {
 	"parallel-ssh",
 	"clush",
 	"dsh",
+	NULL,
 };
 
-static const char *const launcher_modules[] = {"horovod.runner", "deepspeed.launcher.runner"};
+static const char *const launcher_modules[] = {"horovod.runner", "deepspeed.launcher.runner", NULL};
 
 static bool is_named(const char *word, const char *program)
 {
@@ -52,16 +53,13 @@ static bool is_named(const char *word, const char *program)
 /* The command behind `env`, its options and variables; NULL: there is none, or it is one text. */
 static const char *const *skip_env(const char *const *argv)
 {
-	static const char *const with_value[] = {"-u", "--unset", "-C", "--chdir"};
+	static const char *const with_value[] = {"-u", "--unset", "-C", "--chdir", NULL};
 
 	for (argv++; *argv && (**argv == '-' || strchr(*argv, '=')); argv++) {
 		if (text_starts(*argv, "-S") || text_starts(*argv, "--split-string"))
 			return NULL;
-		for (size_t i = 0; i < sizeof(with_value) / sizeof(with_value[0]); i++)
-			if (text_equal(*argv, with_value[i]) && argv[1]) {
-				argv++;
-				break;
-			}
+		if (text_is_one_of(*argv, with_value) && argv[1])
+			argv++;
 	}
 	return *argv ? argv : NULL;
 }
@@ -97,15 +95,11 @@ const char *gang_launcher_of_all(const char *const *argv)
 		argv = skip_env(argv);
 	if (!argv || !*argv || is_of_one_machine(argv))
 		return NULL;
-	for (size_t i = 0; i < sizeof(launcher_programs) / sizeof(launcher_programs[0]); i++)
-		if (is_named(*argv, launcher_programs[i]))
+	for (const char *const *program = launcher_programs; *program; program++)
+		if (is_named(*argv, *program))
 			return text_last_part(*argv);
 	module = python_module(argv);
-	for (size_t i = 0; module && i < sizeof(launcher_modules) / sizeof(launcher_modules[0]);
-	     i++)
-		if (text_equal(module, launcher_modules[i]))
-			return module;
-	return NULL;
+	return text_is_one_of(module, launcher_modules) ? module : NULL;
 }
 
 /* --- what a launcher says --- */
@@ -377,14 +371,6 @@ static bool is_option(const char *word, const char *const *options, const char *
 	return false;
 }
 
-static bool is_one_of(const char *word, const char *const *words)
-{
-	for (; *words; words++)
-		if (text_equal(word, *words))
-			return true;
-	return false;
-}
-
 /* The words behind torchrun or accelerate; NULL: the command is none of theirs. What stands before
  * (env, numactl, uv run, a wrapper) does not matter, up to a program in Python: words behind that
  * are its own. */
@@ -395,7 +381,7 @@ static const char *const *launcher_arguments(const char *const *argv)
 		 "accelerate", "accelerate.commands.launch", NULL};
 
 	for (; *argv && !text_ends(*argv, ".py"); argv++)
-		if (is_one_of(text_last_part(*argv), names))
+		if (text_is_one_of(text_last_part(*argv), names))
 			return argv + 1;
 	return NULL;
 }
@@ -406,12 +392,13 @@ static bool is_program(const char *word, const char *before)
 	static const char *const modules[] = {"-m", "--module", NULL};
 	static const char *const flags[] = {"--standalone", "--no-python", "--no_python",
 					    "--run-path",   "--run_path",  NULL};
-	bool follows_option = *before == '-' && !strchr(before, '=') && !is_one_of(before, flags);
+	bool follows_option =
+		*before == '-' && !strchr(before, '=') && !text_is_one_of(before, flags);
 
 	if (*word == '-' || text_equal(word, "launch"))
 		return false;
 	return text_ends(word, ".py") || text_ends(word, ".sh") || !follows_option ||
-	       is_one_of(before, modules);
+	       text_is_one_of(before, modules);
 }
 
 /* torchrun's and accelerate's arguments, up to the script: that has its own behind it. */

@@ -22,13 +22,10 @@ static bool is_helper_name(const char *name)
 		"wandb-core",  "gpu_stats", "mlflow",      "aim",         "nvidia-smi",  "rocm-smi",
 		"dcgmi",       "sleep",     "tail",        "cat",         "tee",         "watch",
 		"vmstat",      "iostat",    "dstat",       "sar",         "ccache",      "sccache",
-		"jupyter-lab", "ssh",       "sshd",        "rsync",       "logger",
+		"jupyter-lab", "ssh",       "sshd",        "rsync",       "logger",      NULL,
 	};
-	bool found = false;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		found |= text_equal(name, names[i]);
-	return found;
+	return text_is_one_of(name, names);
 }
 
 static bool is_helper(const struct process *process)
