@@ -74,15 +74,13 @@ static void doubt_vm_name(struct session *session, int64_t at_ms)
 /* Returns how long to wait before the next poll, in ms. */
 static int64_t handle_events_reply(struct session *session, const struct reply *reply)
 {
-	/* The limit is of the VM, and asking more often than this only prolongs it. */
-	struct backoff backoff = {.first_ms = 2000, .most_ms = 3000, .random = BACKOFF_WHOLE};
 	struct azure_events events;
 
 	if (reply->status == 429) {
 		azure_events_reply(reply, session->name, &events);
 		watcher_unknown(session->watcher, events.why);
-		backoff.tries = ++session->throttled;
-		return backoff_ms(&backoff);
+		/* The limit is of the VM, and asking more often than this only prolongs it. */
+		return backoff_ms(++session->throttled, 2000, 3000, BACKOFF_WHOLE);
 	}
 	session->throttled = 0;
 	azure_events_reply(reply, session->name, &events);

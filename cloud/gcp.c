@@ -67,10 +67,6 @@ static int send_request(struct subscription *subscription, struct reply *reply, 
 static int64_t handle_failure(struct subscription *subscription, enum verdict_kind kind,
 			      const char *why)
 {
-	/* The server is away for less than a second just when a maintenance event begins: never
-	 * wait longer than that. */
-	struct backoff backoff = {.first_ms = 200, .most_ms = 1000, .random = BACKOFF_WHOLE};
-
 	subscription->etag[0] = '\0';
 	subscription->failures++;
 	/* If the server had this key before, a 404 is temporary. */
@@ -82,8 +78,9 @@ static int64_t handle_failure(struct subscription *subscription, enum verdict_ki
 	}
 	if (subscription->decides_health)
 		watcher_unknown(subscription->watcher, why);
-	backoff.tries = subscription->failures;
-	return backoff_ms(&backoff);
+	/* The server is away for less than a second just when a maintenance event begins: never
+	 * wait longer than that. */
+	return backoff_ms(subscription->failures, 200, 1000, BACKOFF_WHOLE);
 }
 
 static void withdraw_announced(struct subscription *subscription)

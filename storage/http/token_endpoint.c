@@ -150,19 +150,18 @@ int token_endpoint_perform(const struct token_endpoint *endpoint, struct http_re
 			   struct cancel *cancel, struct err *err)
 {
 	auto_(http_free) struct http *http = NULL;
-	struct backoff backoff = {.first_ms = FIRST_PAUSE_MS,
-				  .most_ms = LONGEST_PAUSE_MS,
-				  .random = BACKOFF_WHOLE};
 	struct err why = {0};
+	int64_t pause_ms;
 
 	if (http_new(&http, err) < 0)
 		return -1;
-	for (;;) {
+	for (unsigned tries = 1;; tries++) {
 		if (ask_once(http, endpoint, response, cancel, &why) == 0)
 			return 0;
-		if (why.kind != ERR_RETRY || ++backoff.tries == TRIES)
+		if (why.kind != ERR_RETRY || tries == TRIES)
 			break;
-		if (cancel_sleep(cancel, backoff_ms(&backoff), err) < 0)
+		pause_ms = backoff_ms(tries, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, BACKOFF_WHOLE);
+		if (cancel_sleep(cancel, pause_ms, err) < 0)
 			return -1;
 	}
 	/* Nobody there at all: not that cloud's machine, and waiting does not make it one. */

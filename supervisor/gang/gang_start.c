@@ -430,12 +430,9 @@ static const char *describe_member(const struct gang_start *start, uint32_t memb
 static int pause_for(struct gang_start *start, const char *what, uint32_t there, uint32_t missing,
 		     struct cancel *cancel, struct err *err)
 {
-	struct backoff pause = {
-		.tries = ++start->looks,
-		.first_ms = LOOK_FIRST_MS,
-		.most_ms = LOOK_MOST_MS,
-		.random = backoff_random(),
-	};
+	int64_t pause_ms =
+		LOOK_FIRST_MS +
+		backoff_ms(++start->looks, LOOK_FIRST_MS, LOOK_MOST_MS, backoff_random());
 	/* As long as no attempt names them, they may be looking for each other elsewhere. */
 	const char *advice = start_look_is_named(start)
 				     ? ""
@@ -463,7 +460,7 @@ static int pause_for(struct gang_start *start, const char *what, uint32_t there,
 			 advice);
 		start->say_ms = now_ms + SAY_EVERY_MS;
 	}
-	return cancel_sleep(cancel, LOOK_FIRST_MS + backoff_ms(&pause), err);
+	return cancel_sleep(cancel, pause_ms, err);
 }
 
 /* --- doing --- */
@@ -587,12 +584,11 @@ static int make_sure(struct gang_start *start, bool *start_it, struct cancel *ca
 
 void gang_start_leave(struct gang_start *start, const char *reason)
 {
-	auto_(cancel_release) struct cancel soon = {.fd = -1};
+	struct cancel soon = CANCEL_AT(clock_monotonic_ms() + LEAVE_MS);
 	struct err err;
 
-	if (!start->self.joined || cancel_init(&soon, NULL) < 0)
+	if (!start->self.joined)
 		return;
-	cancel_set_deadline(&soon, clock_monotonic_ms() + LEAVE_MS);
 	/* From now on nobody claims with it; but somebody may have, since it looked last. */
 	storage_gang_leave(start->storage, start->self.after, &start->self.own, &soon);
 	if (reason &&
@@ -606,26 +602,20 @@ void gang_start_leave(struct gang_start *start, const char *reason)
 void gang_start_never(struct storage *storage, uint32_t attempt, uint32_t member,
 		      const char *reason)
 {
-	auto_(cancel_release) struct cancel soon = {.fd = -1};
+	struct cancel soon = CANCEL_AT(clock_monotonic_ms() + LEAVE_MS);
 	struct gang_join own = {.member = member};
 	bool taken;
 	struct err err;
 
 	random_hex(own.nonce);
-	if (cancel_init(&soon, NULL) < 0)
-		return;
-	cancel_set_deadline(&soon, clock_monotonic_ms() + LEAVE_MS);
 	if (start_log_rejoin(storage, attempt, &own, reason, 0, &taken, &soon, &err) < 0)
 		log_debug("the others are not told: %s", err.text);
 }
 
 void gang_start_sweep(struct gang_start *start)
 {
-	auto_(cancel_release) struct cancel soon = {.fd = -1};
+	struct cancel soon = CANCEL_AT(clock_monotonic_ms() + SWEEP_MS);
 
-	if (cancel_init(&soon, NULL) < 0)
-		return;
-	cancel_set_deadline(&soon, clock_monotonic_ms() + SWEEP_MS);
 	storage_gang_sweep(start->storage, start->claim.attempt, &soon);
 }
 
@@ -731,12 +721,10 @@ static const char *skip_prefix(const char *text, const char *prefix)
 
 void gang_start_refuse(struct gang_start *start, const char *reason)
 {
-	auto_(cancel_release) struct cancel soon = {.fd = -1};
+	struct cancel soon = CANCEL_AT(CLOCK_NEVER);
 	enum start_step step;
 	struct err err;
 
-	if (cancel_init(&soon, NULL) < 0)
-		return;
 	/* As a member it has joined in vain. */
 	if (!start_look_is_named(start))
 		gang_start_leave(start, NULL);

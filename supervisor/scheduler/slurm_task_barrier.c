@@ -47,14 +47,13 @@ static bool read_task(struct task *task)
 /* The first task waits; nobody waits for it. */
 static void put_marker(struct storage *storage, const char *state)
 {
-	auto_(cancel_release) struct cancel cancel = {.fd = -1};
+	struct cancel cancel = CANCEL_AT(clock_monotonic_ms() + MARKER_PUT_MS);
 	auto_free char *name = NULL;
 	struct task task;
 	struct err err;
 
-	if (!storage || !read_task(&task) || task.number == 0 || cancel_init(&cancel, &err) < 0)
+	if (!storage || !read_task(&task) || task.number == 0)
 		return;
-	cancel_set_deadline(&cancel, clock_monotonic_ms() + MARKER_PUT_MS);
 	name = text_format("%u-%s", (unsigned)task.number, state);
 	if (storage_barrier_arrive(storage, task.step, name, &cancel, &err) < 0)
 		log_debug("cannot put this task's marker for the first task: %s", err.text);
@@ -95,14 +94,14 @@ static int count_missing(struct storage *storage, const struct task *task, struc
 
 void slurm_task_barrier_await(struct storage *storage, int64_t seen_ms, int64_t deadline_ms)
 {
-	auto_(cancel_release) struct cancel cancel = {.fd = -1};
+	struct cancel cancel = CANCEL_AT(CLOCK_NEVER);
 	int64_t reserve_ms = (deadline_ms - clock_monotonic_ms()) / 3;
 	struct task task;
 	bool said = false;
 	int missing;
 	struct err err;
 
-	if (!storage || !read_task(&task) || cancel_init(&cancel, &err) < 0)
+	if (!storage || !read_task(&task))
 		return;
 	reserve_ms = reserve_ms < 5000 ? 5000 : reserve_ms > 20000 ? 20000 : reserve_ms;
 	cancel_set_deadline(&cancel, deadline_ms - reserve_ms);
