@@ -103,6 +103,18 @@ void watcher_starting(struct watcher *watcher, const char *why);
  */
 void watcher_notice(struct watcher *watcher, const struct notice *notice);
 
+/* --- metadata_request.c --- */
+
+struct reply;
+
+/* Opens a client of the metadata service where the environment has it, and names it as the source's
+ * endpoint. False: the source is unavailable, which is reported. The caller closes the client. */
+bool watcher_open(struct watcher *watcher, enum metadata_service service, int64_t timeout_ms,
+		  struct instance_metadata *client);
+/* metadata_request_get() until the watch stops. */
+int watcher_get(struct watcher *watcher, struct instance_metadata *client, const char *path,
+		struct reply *reply, struct err *err);
+
 /* Sleeps; false: the thread must end. */
 bool watcher_sleep(struct watcher *watcher, int64_t milliseconds);
 bool watcher_stopping(struct watcher *watcher);
