@@ -490,30 +490,26 @@ void aws_credentials_release(struct aws_credentials *credentials)
 	*credentials = (struct aws_credentials){0};
 }
 
-void aws_credentials_copy(struct aws_credentials *target, const struct aws_credentials *source)
-{
-	*target = (struct aws_credentials){
-		.access_key = text_copy(source->access_key),
-		.secret_key = text_copy(source->secret_key),
-		.session_token = source->session_token ? text_copy(source->session_token) : NULL,
-		.expires_ms = source->expires_ms,
-	};
-}
-
 static bool credentials_equal(const void *one, const void *other)
 {
 	const struct aws_credentials *a = one, *b = other;
 
 	return text_equal(a->access_key, b->access_key) &&
-	       text_equal(a->secret_key, b->secret_key) && !a->session_token == !b->session_token &&
-	       (!a->session_token || text_equal(a->session_token, b->session_token));
+	       text_equal(a->secret_key, b->secret_key) &&
+	       text_equal(a->session_token, b->session_token);
 }
 
 static void *copy_credentials(const void *credentials)
 {
+	const struct aws_credentials *source = credentials;
 	struct aws_credentials *copy = memory_new(sizeof(*copy));
 
-	aws_credentials_copy(copy, credentials);
+	*copy = (struct aws_credentials){
+		.access_key = text_copy(source->access_key),
+		.secret_key = text_copy(source->secret_key),
+		.session_token = source->session_token ? text_copy(source->session_token) : NULL,
+		.expires_ms = source->expires_ms,
+	};
 	return copy;
 }
 

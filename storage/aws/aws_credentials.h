@@ -85,7 +85,6 @@ struct aws_credentials {
 };
 void aws_credentials_release(struct aws_credentials *credentials);
 AUTO(struct aws_credentials, aws_credentials_release);
-void aws_credentials_copy(struct aws_credentials *target, const struct aws_credentials *source);
 
 struct aws_chain;
 
