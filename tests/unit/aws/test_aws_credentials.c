@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/httpd.h"
+#include "err_kind.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
