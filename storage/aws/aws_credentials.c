@@ -993,28 +993,14 @@ static char *session_name(const struct aws_role *role)
 	return name;
 }
 
-static int read_token_file(const char *path, struct bytes *token, struct err *err)
-{
-	token->limit = TOKEN_MOST;
-	if (file_read(path, token, err) < 0 || bytes_append(token, "", 1, err) < 0)
-		return err_wrap(err, "web identity token");
-	token->size = strlen((const char *)token->data);
-	while (token->size && isspace(token->data[token->size - 1]))
-		token->data[--token->size] = '\0';
-	if (token->size)
-		return 0;
-	/* It is being replaced, perhaps. */
-	return err_set(err, ERR_RETRY, "web identity token: %s is empty", path);
-}
-
-/* The token's file is read anew each time. */
 static int assume_role(struct fetch *fetch, const struct aws_role *role)
 {
-	auto_(form_release) struct bytes token = {0}, form = {0};
+	auto_(form_release) struct bytes form = {0};
+	auto_(bearer_token_free) char *token = NULL;
 	auto_free char *session = session_name(role);
 
-	if (!role->by && read_token_file(role->token_file, &token, fetch->err) < 0)
-		return -1;
+	if (!role->by && bearer_token_read_file(role->token_file, &token, fetch->err) < 0)
+		return err_wrap(fetch->err, "web identity token");
 	uri_add(&form, "Action", role->by ? "AssumeRole" : "AssumeRoleWithWebIdentity");
 	uri_add(&form, "Version", "2011-06-15");
 	uri_add(&form, "RoleArn", role->arn);
@@ -1024,7 +1010,7 @@ static int assume_role(struct fetch *fetch, const struct aws_role *role)
 	if (role->by && role->external_id)
 		uri_add(&form, "ExternalId", role->external_id);
 	if (!role->by)
-		uri_add(&form, "WebIdentityToken", (const char *)token.data);
+		uri_add(&form, "WebIdentityToken", token);
 	if (call_sts(fetch, &form, role->by) < 0)
 		return err_wrap(fetch->err, "role %s", role->arn);
 	return 0;

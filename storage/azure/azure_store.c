@@ -406,10 +406,6 @@ int azure_listing_read(const void *body, size_t size, const char *prefix,
 #define RESOURCE "https://storage.azure.com/"
 #define AUTHORITY "https://login.microsoftonline.com"
 
-enum {
-	TOKEN_FILE_LIMIT = 256 * 1024
-};
-
 enum identity_variable {
 	IDENTITY_TENANT,
 	IDENTITY_CLIENT,
@@ -471,29 +467,14 @@ static int fetch_with_secret(const struct azure_identity *identity, struct beare
 	return request_entra_token(identity, &form, token, cancel, err);
 }
 
-/* Read each time: the kubelet replaces the file before its token expires. */
-static int read_token_file(const char *path, char **assertion, struct err *err)
-{
-	auto_(bytes_release) struct bytes text = {.limit = TOKEN_FILE_LIMIT};
-
-	if (file_read(path, &text, err) < 0)
-		return -1;
-	while (text.size && strchr(" \t\r\n", (char)text.data[text.size - 1]))
-		text.size--;
-	*assertion = text_copy_n(text.size ? (const char *)text.data : "", text.size);
-	if (bearer_token_is_valid(*assertion))
-		return 0;
-	free(steal(assertion));
-	return err_set(err, ERR_FAILED, "%s holds no token", path);
-}
-
 static int fetch_with_workload(const struct azure_identity *identity, struct bearer_token *token,
 			       struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes form = {0};
 	auto_free char *assertion = NULL;
 
-	if (read_token_file(identity->values[IDENTITY_TOKEN_FILE], &assertion, err) < 0)
+	/* The kubelet replaces the file before its token expires. */
+	if (bearer_token_read_file(identity->values[IDENTITY_TOKEN_FILE], &assertion, err) < 0)
 		return err_wrap(err, "AZURE_FEDERATED_TOKEN_FILE");
 	uri_add(&form, "client_assertion_type",
 		"urn:ietf:params:oauth:client-assertion-type:jwt-bearer");

@@ -241,10 +241,7 @@ int google_account_subject(const struct google_account *account, const void *tex
 		start = json_text_or(object, account->subject_field, "");
 		size = strlen(start);
 	}
-	/* A token file may end in a newline. */
-	while (size && strchr(" \t\r\n", start[size - 1]))
-		size--;
-	*token = text_copy_n(size ? start : "", size);
+	*token = bearer_token_trimmed(start, size);
 	if (bearer_token_is_valid(*token))
 		return 0;
 	free(steal(token));

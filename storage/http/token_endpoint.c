@@ -3,6 +3,7 @@
 #include "base/backoff.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "credential_cache.h"
@@ -11,6 +12,10 @@
 #include <string.h>
 
 /* A bearer token and its life, as token services hand it out; kept in a credential_cache. */
+
+enum {
+	ANSWER_LIMIT = 256 * 1024
+};
 
 void *bearer_token_copy(const void *text)
 {
@@ -39,11 +44,32 @@ bool bearer_token_is_valid(const char *text)
 	return true;
 }
 
+char *bearer_token_trimmed(const char *text, size_t size)
+{
+	while (size && strchr(" \t\r\n", text[size - 1]))
+		size--;
+	return text_copy_n(size ? text : "", size);
+}
+
+int bearer_token_read_file(const char *path, char **token, struct err *err)
+{
+	auto_(bytes_release) struct bytes text = {.limit = ANSWER_LIMIT};
+
+	if (file_read(path, &text, err) < 0)
+		return -1;
+	*token = bearer_token_trimmed((const char *)text.data, text.size);
+	if (text.data)
+		explicit_bzero(text.data, text.size);
+	if (bearer_token_is_valid(*token))
+		return 0;
+	bearer_token_free(steal(token));
+	return err_set(err, ERR_FAILED, "%s holds no token", path);
+}
+
 enum {
 	TRIES = 3,
 	FIRST_PAUSE_MS = 300,
 	LONGEST_PAUSE_MS = 600,
-	ANSWER_LIMIT = 256 * 1024,
 	METADATA_CONNECT_MS = 1000,
 	METADATA_MS = 5000,
 	SERVICE_CONNECT_MS = 5000,
