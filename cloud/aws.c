@@ -59,30 +59,6 @@ static enum aws_access aws_session_open(struct aws_session *session)
 	return aws_access_decide(&put, &tokenless, allowed);
 }
 
-/* metadata_request_get() under the watcher's cancel object. */
-static int aws_session_get(struct aws_session *session, const char *path, struct reply *reply,
-			   struct err *err)
-{
-	return metadata_request_get(&session->client, path, reply, watcher_cancel(session->watcher),
-				    err);
-}
-
-static int aws_session_init(struct aws_session *session, struct watcher *watcher, struct err *err)
-{
-	const struct environment *environment = watcher_environment(watcher);
-
-	*session = (struct aws_session){.watcher = watcher};
-	return instance_metadata_open(&session->client, METADATA_AWS,
-				      environment->endpoints[METADATA_AWS].url,
-				      environment->aws.timeout_ms, err);
-}
-
-/* Release it, also after a failure. */
-static void aws_session_release(struct aws_session *session)
-{
-	instance_metadata_close(&session->client);
-}
-
 enum {
 	POLL_MS = 1000,
 	SLOW_POLL_MS = 5000,
@@ -150,7 +126,7 @@ static bool poll_action(struct aws_session *session, struct announced *announced
 	struct reply reply;
 	struct err err = {0};
 
-	if (aws_session_get(session, ACTION_PATH, &reply, &err) < 0) {
+	if (watcher_get(session->watcher, &session->client, ACTION_PATH, &reply, &err) < 0) {
 		watcher_unknown(session->watcher, err.text);
 		return false;
 	}
@@ -204,19 +180,16 @@ static bool open_session(struct aws_session *session)
 
 static void follow_action(struct watcher *watcher)
 {
-	struct aws_session session;
+	struct aws_session session = {.watcher = watcher};
 	struct announced announced = {0};
-	struct err err;
 
-	if (aws_session_init(&session, watcher, &err) < 0) {
-		watcher_unavailable(watcher, err.text);
+	if (!watcher_open(watcher, METADATA_AWS, watcher_environment(watcher)->aws.timeout_ms,
+			  &session.client))
 		return;
-	}
-	watcher_set_endpoint(watcher, session.client.endpoint);
 	while (!watcher_stopping(watcher))
 		if (open_session(&session))
 			poll_session(&session, &announced);
-	aws_session_release(&session);
+	instance_metadata_close(&session.client);
 }
 
 /* --- slow resources: they do not affect the health of the source, but unreadable ones are reported
@@ -242,7 +215,7 @@ static void poll_resource(struct aws_session *session, const char *path, const c
 	struct verdict verdict = {.kind = VERDICT_UNKNOWN};
 	struct reply reply;
 
-	if (aws_session_get(session, path, &reply, NULL) == 0)
+	if (watcher_get(session->watcher, &session->client, path, &reply, NULL) == 0)
 		judge_reply(&reply, &verdict);
 	count_reply(session->watcher, resource, what, verdict.kind != VERDICT_UNKNOWN);
 	announce_verdict(session->watcher, &resource->announced, &verdict);
@@ -253,7 +226,7 @@ static void poll_maintenance(struct aws_session *session, struct resource *resou
 	struct aws_events events = {.kind = VERDICT_UNKNOWN};
 	struct reply reply;
 
-	if (aws_session_get(session, MAINTENANCE_PATH, &reply, NULL) == 0)
+	if (watcher_get(session->watcher, &session->client, MAINTENANCE_PATH, &reply, NULL) == 0)
 		aws_maintenance_reply(&reply, &events);
 	count_reply(session->watcher, resource, "scheduled maintenance",
 		    events.kind != VERDICT_UNKNOWN);
@@ -265,10 +238,11 @@ static void *follow_slow_resources(void *arg)
 {
 	struct watcher *watcher = arg;
 	struct resource rebalance = {0}, state = {0}, maintenance = {0};
-	struct aws_session session;
+	struct aws_session session = {.watcher = watcher};
 	enum aws_access access = AWS_UNDECIDED;
 
-	if (aws_session_init(&session, watcher, NULL) < 0)
+	if (!watcher_open(watcher, METADATA_AWS, watcher_environment(watcher)->aws.timeout_ms,
+			  &session.client))
 		return NULL;
 	for (unsigned polls = 0;; polls++) {
 		while (access != AWS_WITH_TOKEN && access != AWS_TOKENLESS) {
@@ -288,7 +262,7 @@ static void *follow_slow_resources(void *arg)
 		if (!watcher_sleep(watcher, SLOW_POLL_MS))
 			break;
 	}
-	aws_session_release(&session);
+	instance_metadata_close(&session.client);
 	return NULL;
 }
 

@@ -81,12 +81,9 @@ void aws_state_reply(const struct reply *reply, struct verdict *verdict)
 static bool ends_the_instance(const char *code)
 {
 	static const char *const codes[] = {"instance-stop", "instance-retirement",
-					    "instance-reboot", "system-reboot"};
+					    "instance-reboot", "system-reboot", NULL};
 
-	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
-		if (strcmp(codes[i], code) == 0)
-			return true;
-	return false;
+	return text_is_one_of(code, codes);
 }
 
 static bool event_is_ahead(json_t *event)

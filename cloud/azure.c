@@ -43,8 +43,7 @@ static int send_request(struct session *session, const char *path, int64_t timeo
 			struct reply *reply, struct err *err)
 {
 	session->client.timeout_ms = timeout_ms;
-	return metadata_request_get(&session->client, path, reply, watcher_cancel(session->watcher),
-				    err);
+	return watcher_get(session->watcher, &session->client, path, reply, err);
 }
 
 /* An old name is kept until there is another: without a name no event can be reported. */
@@ -74,15 +73,13 @@ static void doubt_vm_name(struct session *session, int64_t at_ms)
 /* Returns how long to wait before the next poll, in ms. */
 static int64_t handle_events_reply(struct session *session, const struct reply *reply)
 {
-	/* The limit is of the VM, and asking more often than this only prolongs it. */
-	struct backoff backoff = {.first_ms = 2000, .most_ms = 3000, .random = BACKOFF_WHOLE};
 	struct azure_events events;
 
 	if (reply->status == 429) {
 		azure_events_reply(reply, session->name, &events);
 		watcher_unknown(session->watcher, events.why);
-		backoff.tries = ++session->throttled;
-		return backoff_ms(&backoff);
+		/* The limit is of the VM, and asking more often than this only prolongs it. */
+		return backoff_ms(++session->throttled, 2000, 3000, BACKOFF_WHOLE);
 	}
 	session->throttled = 0;
 	azure_events_reply(reply, session->name, &events);
@@ -131,15 +128,9 @@ static int64_t poll_events(struct session *session)
 static void run_azure(struct watcher *watcher)
 {
 	struct session session = {.watcher = watcher};
-	const char *endpoint = watcher_environment(watcher)->endpoints[METADATA_AZURE].url;
-	struct err err;
 
-	if (instance_metadata_open(&session.client, METADATA_AZURE, endpoint, TIMEOUT_MS, &err) <
-	    0) {
-		watcher_unavailable(watcher, err.text);
+	if (!watcher_open(watcher, METADATA_AZURE, TIMEOUT_MS, &session.client))
 		return;
-	}
-	watcher_set_endpoint(watcher, endpoint);
 	watcher_starting(watcher, "the first call switches scheduled events on: up to 2 minutes");
 	while (watcher_sleep(watcher, poll_events(&session)))
 		;

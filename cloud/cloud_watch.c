@@ -176,16 +176,10 @@ int cloud_watch_approve(struct cloud_watch *watch, const struct notice *notice, 
 			struct err *err)
 {
 	const struct provider *provider = provider_by_name(notice->source);
-	struct cancel cancel;
-	int result;
+	struct cancel cancel = CANCEL_AT(until_ms);
 
 	if (!notice->approvable || !provider || !provider->approve)
 		return err_set(err, ERR_INVALID, "a notice from %s cannot be approved",
 			       notice->source);
-	if (cancel_init(&cancel, err) < 0)
-		return -1;
-	cancel_set_deadline(&cancel, until_ms);
-	result = provider->approve(&watch->shared.environment, notice->identity, &cancel, err);
-	cancel_release(&cancel);
-	return result;
+	return provider->approve(&watch->shared.environment, notice->identity, &cancel, err);
 }

@@ -5,7 +5,6 @@
 #include "base/json.h"
 #include "base/text.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -69,73 +68,26 @@ static void add_unknown_kind(char *reason, size_t capacity, const char *kind)
 
 /* --- what is not understood --- */
 
-static const char *const member_names[] = {"kind", "reason", "deadline", "in_seconds"};
-/* Of a notice that we print ourselves, as does `reprieve watch --json`. */
-static const char *const printed_names[] = {"event",    "time",    "source",
-					    "identity", "guessed", "approvable"};
-
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
-static bool is_among(const char *name, const char *const *names, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (text_equal(name, names[i]))
-			return true;
-	return false;
-}
-
 static bool is_known_member(json_t *object, const char *name)
 {
-	return is_among(name, member_names, COUNT_OF(member_names)) ||
-	       is_among(name, printed_names, COUNT_OF(printed_names)) ||
+	static const char *const names[] = {"kind", "reason", "deadline", "in_seconds",
+					    /* of a notice that we print ourselves, as does
+					     * `reprieve watch --json` */
+					    "event", "time", "source", "identity", "guessed",
+					    "approvable", NULL};
+
+	return text_is_one_of(name, names) ||
 	       (text_equal(name, "seconds_left") && json_object_get(object, "deadline"));
 }
 
-/* Letters and digits to insert, delete or replace (Levenshtein); `b` is short. */
-static size_t edit_distance(const char *a, const char *b)
-{
-	size_t row[16], width = strlen(b);
-
-	for (size_t j = 0; j <= width; j++)
-		row[j] = j;
-	for (size_t i = 1; *a; a++, i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= width; j++) {
-			size_t replaced = diagonal + (tolower((unsigned char)*a) != b[j - 1]);
-			size_t other = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-
-			diagonal = row[j];
-			row[j] = replaced < other ? replaced : other;
-		}
-	}
-	return row[width];
-}
-
-/* NULL: none is near. */
-static const char *nearest_member(const char *name)
-{
-	for (size_t i = 0; i < COUNT_OF(member_names); i++) {
-		size_t distance = edit_distance(name, member_names[i]);
-
-		if ((distance <= 2 && 2 * distance < strlen(name)) ||
-		    strcasestr(name, member_names[i]))
-			return member_names[i];
-	}
-	return strcasestr(name, "sec") ? "in_seconds" : NULL;
-}
-
-static void add_remark(char *why, size_t capacity, const char *name, const char *what,
-		       const char *advice)
+static void add_remark(char *why, size_t capacity, const char *name, const char *what)
 {
 	size_t length = strlen(why);
 	char quoted[40];
 
 	text_elide(quoted, sizeof(quoted), name);
-	snprintf(why + length, capacity - length, "%s\"%s\" %s%s%s%s", length == 0 ? "but " : ", ",
-		 quoted, what, advice ? " (write \"" : "", advice ? advice : "",
-		 advice ? "\")" : "");
+	snprintf(why + length, capacity - length, "%s\"%s\" %s", length == 0 ? "but " : ", ",
+		 quoted, what);
 }
 
 /* Says which members have no effect: the notice counts all the same. */
@@ -147,12 +99,15 @@ static void add_remarks(json_t *object, char *why, size_t capacity)
 	int64_t when;
 
 	json_object_foreach(object, name, value) if (!is_known_member(object, name))
-		add_remark(why, capacity, name, "is not known", nearest_member(name));
+		add_remark(why, capacity, name, "is not known");
+	if (why[0])
+		snprintf(why + strlen(why), capacity - strlen(why), " (known are %s)",
+			 "kind, reason, deadline, in_seconds");
 	if (seconds && !(json_is_number(seconds) && json_number_value(seconds) >= 0))
-		add_remark(why, capacity, "in_seconds", "is no number of seconds", NULL);
+		add_remark(why, capacity, "in_seconds", "is no number of seconds");
 	if (deadline && !json_is_null(deadline) &&
 	    !datetime_parse(json_text_or(object, "deadline", ""), &when))
-		add_remark(why, capacity, "deadline", "is no time", "2026-04-11T22:05:00Z");
+		add_remark(why, capacity, "deadline", "is no time (write 2026-04-11T22:05:00Z)");
 	text_to_line(why);
 }
 

@@ -59,18 +59,13 @@ static int send_request(struct subscription *subscription, struct reply *reply, 
 	else
 		snprintf(path, sizeof(path), KEY_BASE "%s%s%s", subscription->key,
 			 subscription->query[0] ? "?" : "", subscription->query);
-	return metadata_request_get(&subscription->client, path, reply,
-				    watcher_cancel(subscription->watcher), err);
+	return watcher_get(subscription->watcher, &subscription->client, path, reply, err);
 }
 
 /* Reports a reply without a value; returns how long to wait before the next request, in ms. */
 static int64_t handle_failure(struct subscription *subscription, enum verdict_kind kind,
 			      const char *why)
 {
-	/* The server is away for less than a second just when a maintenance event begins: never
-	 * wait longer than that. */
-	struct backoff backoff = {.first_ms = 200, .most_ms = 1000, .random = BACKOFF_WHOLE};
-
 	subscription->etag[0] = '\0';
 	subscription->failures++;
 	/* If the server had this key before, a 404 is temporary. */
@@ -82,8 +77,9 @@ static int64_t handle_failure(struct subscription *subscription, enum verdict_ki
 	}
 	if (subscription->decides_health)
 		watcher_unknown(subscription->watcher, why);
-	backoff.tries = subscription->failures;
-	return backoff_ms(&backoff);
+	/* The server is away for less than a second just when a maintenance event begins: never
+	 * wait longer than that. */
+	return backoff_ms(subscription->failures, 200, 1000, BACKOFF_WHOLE);
 }
 
 static void withdraw_announced(struct subscription *subscription)
@@ -143,15 +139,11 @@ static int64_t handle_reply(struct subscription *subscription, const struct repl
 
 static void follow_key(struct subscription *subscription)
 {
-	const struct environment *environment = watcher_environment(subscription->watcher);
 	struct err err;
 
-	if (instance_metadata_open(&subscription->client, METADATA_GOOGLE,
-				   environment->endpoints[METADATA_GOOGLE].url, PLAIN_TIMEOUT_MS,
-				   &err) < 0) {
-		watcher_unavailable(subscription->watcher, err.text);
+	if (!watcher_open(subscription->watcher, METADATA_GOOGLE, PLAIN_TIMEOUT_MS,
+			  &subscription->client))
 		return;
-	}
 	while (!watcher_stopping(subscription->watcher)) {
 		struct reply reply;
 		int64_t asked = clock_monotonic_ms(), pause;
@@ -207,7 +199,6 @@ static void run_gcp(struct watcher *watcher)
 		keys[i].context = (struct gcp_context){.notice_ms = notice_length_ms(watcher),
 						       .since_ms = CLOCK_NEVER};
 	}
-	watcher_set_endpoint(watcher, watcher_environment(watcher)->endpoints[METADATA_GOOGLE].url);
 	/* The threads inherit this one's signal mask, which blocks all signals. If no thread can be
 	 * started, only advice is lost. */
 	for (size_t i = 1; i < KEYS; i++)

@@ -1,4 +1,5 @@
 #include "reply.h"
+#include "watcher.h"
 
 #include "base/clock.h"
 
@@ -33,4 +34,25 @@ bool metadata_request_once(struct instance_metadata *client, enum metadata_servi
 {
 	return instance_metadata_open(client, service, endpoint, timeout_ms, NULL) == 0 &&
 	       metadata_request_get(client, path, reply, cancel, NULL) == 0;
+}
+
+bool watcher_open(struct watcher *watcher, enum metadata_service service, int64_t timeout_ms,
+		  struct instance_metadata *client)
+{
+	const char *endpoint = watcher_environment(watcher)->endpoints[service].url;
+	struct err err;
+
+	if (instance_metadata_open(client, service, endpoint, timeout_ms, &err) < 0) {
+		watcher_unavailable(watcher, err.text);
+		instance_metadata_close(client);
+		return false;
+	}
+	watcher_set_endpoint(watcher, endpoint);
+	return true;
+}
+
+int watcher_get(struct watcher *watcher, struct instance_metadata *client, const char *path,
+		struct reply *reply, struct err *err)
+{
+	return metadata_request_get(client, path, reply, watcher_cancel(watcher), err);
 }

@@ -20,24 +20,17 @@ struct session {
 	struct watcher *watcher;
 	const struct termination_form *form;
 	const char *path;
-	struct instance_metadata client;
+	struct instance_metadata client; /* Alibaba's hardened mode has a token, as IMDSv2 */
 	bool is_known; /* the reply with the instance's id has shown that it is this cloud */
 };
-
-/* In Alibaba's hardened mode with a token: a mirror of IMDSv2. */
-static int get_reply(struct session *session, const char *path, struct reply *reply,
-		     struct err *err)
-{
-	return metadata_request_get(&session->client, path, reply, watcher_cancel(session->watcher),
-				    err);
-}
 
 static bool check_instance_id(struct session *session)
 {
 	struct reply reply;
 	struct err err;
 
-	if (get_reply(session, "/latest/meta-data/instance-id", &reply, &err) < 0) {
+	if (watcher_get(session->watcher, &session->client, "/latest/meta-data/instance-id", &reply,
+			&err) < 0) {
 		watcher_unknown(session->watcher, err.text);
 		return false;
 	}
@@ -66,7 +59,7 @@ static void poll_termination(struct session *session)
 
 	if (!session->is_known && !check_instance_id(session))
 		return;
-	if (get_reply(session, session->path, &reply, &err) < 0) {
+	if (watcher_get(session->watcher, &session->client, session->path, &reply, &err) < 0) {
 		watcher_unknown(session->watcher, err.text);
 		return;
 	}
@@ -82,14 +75,8 @@ static void poll_termination(struct session *session)
 
 static void run_service(struct session *session, enum metadata_service service)
 {
-	const char *endpoint = watcher_environment(session->watcher)->endpoints[service].url;
-	struct err err;
-
-	if (instance_metadata_open(&session->client, service, endpoint, TIMEOUT_MS, &err) < 0) {
-		watcher_unavailable(session->watcher, err.text);
+	if (!watcher_open(session->watcher, service, TIMEOUT_MS, &session->client))
 		return;
-	}
-	watcher_set_endpoint(session->watcher, endpoint);
 	do
 		poll_termination(session);
 	while (watcher_sleep(session->watcher, session->is_known ? POLL_MS : RETRY_MS));

@@ -16,49 +16,25 @@ const char *source_health_name(enum source_health health)
 	return names[health];
 }
 
-void health_init(struct health *health, int64_t now_ms)
+bool health_note(struct health *health, enum poll_outcome outcome, int64_t now_ms)
 {
-	*health = (struct health){.started_ms = now_ms, .unknown_since_ms = CLOCK_NEVER};
-}
+	enum source_health before = health->state;
+	bool armed = before == SOURCE_ARMED;
+	int64_t since_ms;
 
-static bool set_state(struct health *health, enum source_health state)
-{
-	bool changed = health->state != state;
-
-	health->state = state;
-	return changed;
-}
-
-bool health_known(struct health *health)
-{
-	health->unknown_since_ms = CLOCK_NEVER;
-	return set_state(health, SOURCE_ARMED);
-}
-
-bool health_unknown(struct health *health, int64_t now_ms)
-{
+	if (outcome != POLL_UNKNOWN) {
+		health->unknown_since_ms = CLOCK_NEVER;
+		health->state = outcome == POLL_KNOWN ? SOURCE_ARMED : SOURCE_UNAVAILABLE;
+		return health->state != before;
+	}
 	if (health->unknown_since_ms == CLOCK_NEVER)
 		health->unknown_since_ms = now_ms;
-	switch (health->state) {
-	case SOURCE_STARTING:
-		if (now_ms - health->started_ms < HEALTH_START_PATIENCE_MS)
-			return false;
-		return set_state(health, SOURCE_UNKNOWN);
-	case SOURCE_ARMED:
-		if (now_ms - health->unknown_since_ms < HEALTH_ARMED_PATIENCE_MS)
-			return false;
-		return set_state(health, SOURCE_UNKNOWN);
-	case SOURCE_UNKNOWN:
-	case SOURCE_UNAVAILABLE:
-	default:
+	since_ms = armed ? health->unknown_since_ms : health->started_ms;
+	if ((!armed && before != SOURCE_STARTING) ||
+	    now_ms - since_ms < (armed ? HEALTH_ARMED_PATIENCE_MS : HEALTH_START_PATIENCE_MS))
 		return false;
-	}
-}
-
-bool health_unavailable(struct health *health)
-{
-	health->unknown_since_ms = CLOCK_NEVER;
-	return set_state(health, SOURCE_UNAVAILABLE);
+	health->state = SOURCE_UNKNOWN;
+	return true;
 }
 
 /* --- announced --- */
@@ -153,7 +129,7 @@ void watcher_init(struct watcher *watcher, struct watcher_shared *shared, const 
 {
 	*watcher = (struct watcher){.shared = shared, .argument = argument};
 	text_set(watcher->state.name, sizeof(watcher->state.name), name);
-	health_init(&watcher->health, clock_monotonic_ms());
+	watcher->health = HEALTH_START(clock_monotonic_ms());
 }
 
 void watcher_set_name(struct watcher *watcher, const char *name)
@@ -180,28 +156,6 @@ void watcher_set_endpoint(struct watcher *watcher, const char *endpoint)
 	pthread_mutex_unlock(&watcher->shared->mutex);
 }
 
-enum poll_outcome {
-	POLL_STARTING,
-	POLL_KNOWN,
-	POLL_UNKNOWN,
-	POLL_UNAVAILABLE
-};
-
-static bool update_health(struct health *health, enum poll_outcome outcome)
-{
-	switch (outcome) {
-	case POLL_KNOWN:
-		return health_known(health);
-	case POLL_UNKNOWN:
-		return health_unknown(health, clock_monotonic_ms());
-	case POLL_UNAVAILABLE:
-		return health_unavailable(health);
-	case POLL_STARTING:
-	default:
-		return true;
-	}
-}
-
 static void report_outcome(struct watcher *watcher, enum poll_outcome outcome, const char *why)
 {
 	struct watcher_shared *shared = watcher->shared;
@@ -212,7 +166,8 @@ static void report_outcome(struct watcher *watcher, enum poll_outcome outcome, c
 	if (watcher_stopping(watcher))
 		return;
 	pthread_mutex_lock(&shared->mutex);
-	changed = update_health(&watcher->health, outcome);
+	changed = outcome == POLL_STARTING ||
+		  health_note(&watcher->health, outcome, clock_monotonic_ms());
 	state->health = watcher->health.state;
 	state->polls += outcome != POLL_STARTING;
 	state->unknowns += outcome == POLL_UNKNOWN;

@@ -3,6 +3,7 @@
 #define WATCHER_H
 
 #include "base/cancel.h"
+#include "base/clock.h"
 #include "base/instance_metadata.h"
 #include "cloud.h"
 
@@ -56,17 +57,23 @@ enum {
 	HEALTH_ARMED_PATIENCE_MS = 30000,
 };
 
+enum poll_outcome {
+	POLL_STARTING,
+	POLL_KNOWN,
+	POLL_UNKNOWN,
+	POLL_UNAVAILABLE
+};
+
 struct health {
 	enum source_health state;
 	int64_t started_ms;
 	int64_t unknown_since_ms; /* CLOCK_NEVER: the last reply was usable */
 };
+#define HEALTH_START(now_ms) \
+	((struct health){.started_ms = (now_ms), .unknown_since_ms = CLOCK_NEVER})
 
-void health_init(struct health *health, int64_t now_ms);
-/* Each returns whether the state has changed and is to be reported. */
-bool health_known(struct health *health);
-bool health_unknown(struct health *health, int64_t now_ms);
-bool health_unavailable(struct health *health);
+/* Of a poll that has ended. Returns whether the state has changed and is to be reported. */
+bool health_note(struct health *health, enum poll_outcome outcome, int64_t now_ms);
 
 struct watcher;
 
@@ -95,6 +102,18 @@ void watcher_starting(struct watcher *watcher, const char *why);
  * identity, and is passed on if that notice was.
  */
 void watcher_notice(struct watcher *watcher, const struct notice *notice);
+
+/* --- metadata_request.c --- */
+
+struct reply;
+
+/* Opens a client of the metadata service where the environment has it, and names it as the source's
+ * endpoint. False: the source is unavailable, which is reported. The caller closes the client. */
+bool watcher_open(struct watcher *watcher, enum metadata_service service, int64_t timeout_ms,
+		  struct instance_metadata *client);
+/* metadata_request_get() until the watch stops. */
+int watcher_get(struct watcher *watcher, struct instance_metadata *client, const char *path,
+		struct reply *reply, struct err *err);
 
 /* Sleeps; false: the thread must end. */
 bool watcher_sleep(struct watcher *watcher, int64_t milliseconds);

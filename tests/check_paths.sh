@@ -17,7 +17,7 @@ readonly allowed='
 supervisor/base/(beneath(_rename)?|held_directory|walk|file)\.c | .*             | the doors themselves
 storage/(storage|store_probe)\.c                      | .*                       | the directory of a file:// store, which the user names
 storage/backend/.*                                    | .*                       | the same
-storage/(aws|azure|gcs)/.*                            | file_.*                  | credentials, from where the user keeps them
+storage/((aws|azure|gcs)/.*|http/token_endpoint\.c)  | file_.*                  | credentials, from where the user keeps them
 storage/transfer/file_tree\.c                         | realpath                 | tells where a link leads; nothing is opened by it
 storage/transfer/file_tree\.c                         | openat|readlinkat        | single names in the directory that is being walked
 supervisor/workspace/install\.c                       | utimensat                | single names in a directory from beneath_parent_of()

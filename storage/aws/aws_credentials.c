@@ -13,6 +13,7 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -36,6 +37,16 @@ static char *copy_trimmed(const char *text, size_t length)
 	while (length && isspace((unsigned char)text[length - 1]))
 		length--;
 	return text_copy_n(text, length);
+}
+
+/* The same, in lower case. */
+static char *copy_lower(const char *text, size_t length)
+{
+	char *copy = copy_trimmed(text, length);
+
+	for (char *at = copy; *at; at++)
+		*at = (char)tolower((unsigned char)*at);
+	return copy;
 }
 
 /* "[profile my name]" -> "profile my name"; quotes around a name are dropped; NULL: not for us. */
@@ -76,11 +87,9 @@ static void add_setting(struct ini_parser *reading, const char *line, const char
 {
 	struct aws_ini *profiles = reading->profiles;
 	bool nested = isspace((unsigned char)line[0]) && reading->parent;
-	auto_free char *name = copy_trimmed(line, (size_t)(equals - line));
+	auto_free char *name = copy_lower(line, (size_t)(equals - line));
 	auto_free char *value = copy_trimmed(equals + 1, value_length(equals + 1));
 
-	for (char *at = name; *at; at++)
-		*at = (char)tolower((unsigned char)*at);
 	if (!nested) {
 		free(steal(&reading->parent));
 		if (!value[0])
@@ -235,12 +244,11 @@ static const char *find_endpoint(const struct aws_settings *settings, const char
 	const char *ignore = text_from_environment("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS");
 	const char *services = profile_setting(settings, "services"), *found = NULL;
 	auto_free char *own = text_format("AWS_ENDPOINT_URL_%s", service);
-	auto_free char *nested = text_format("%s.endpoint_url", service);
+	auto_free char *lower = copy_lower(service, strlen(service));
+	auto_free char *nested = text_format("%s.endpoint_url", lower);
 
 	if (ignore && strcasecmp(ignore, "true") == 0)
 		return NULL;
-	for (char *at = nested; *at != '.'; at++)
-		*at = (char)tolower((unsigned char)*at);
 	found = text_from_environment(own);
 	if (!found)
 		found = text_from_environment("AWS_ENDPOINT_URL");
@@ -335,22 +343,10 @@ static bool is_reserved_header(const char *name)
 		"x-amz-request-payer",
 		"transfer-encoding",
 		"connection",
+		NULL,
 	};
 
-	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
-		if (strcmp(ours[i], name) == 0)
-			return true;
-	return false;
-}
-
-/* Without the blanks at both ends; changes `text`. */
-static char *trim_blanks(char *text)
-{
-	char *end = text + strlen(text);
-
-	while (end > text && isspace((unsigned char)end[-1]))
-		*--end = '\0';
-	return text + strspn(text, " \t");
+	return text_is_one_of(name, ours);
 }
 
 static bool is_header_name(const char *name)
@@ -361,17 +357,14 @@ static bool is_header_name(const char *name)
 static int add_header(char **headers, size_t count, const char *item, size_t length,
 		      struct err *err)
 {
-	auto_free char *text = text_copy_n(item, length);
-	char *colon = strchr(text, ':'), *name, *value;
+	const char *colon = memchr(item, ':', length), *behind = colon + 1;
+	auto_free char *name = NULL, *value = NULL;
 
 	if (!colon)
-		return err_set(err, ERR_INVALID,
-			       "REPRIEVE_S3_HEADERS: \"%.60s\" is not NAME: VALUE", text);
-	*colon = '\0';
-	name = trim_blanks(text);
-	value = trim_blanks(colon + 1);
-	for (char *at = name; *at; at++)
-		*at = (char)tolower((unsigned char)*at);
+		return err_set(err, ERR_INVALID, "REPRIEVE_S3_HEADERS: \"%.*s\" is not NAME: VALUE",
+			       length < 60 ? (int)length : 60, item);
+	name = copy_lower(item, (size_t)(colon - item));
+	value = copy_trimmed(behind, length - (size_t)(behind - item));
 	if (!is_header_name(name) || is_reserved_header(name))
 		return err_set(err, ERR_INVALID,
 			       "REPRIEVE_S3_HEADERS: \"%.60s\" cannot be set there", name);
@@ -381,8 +374,8 @@ static int add_header(char **headers, size_t count, const char *item, size_t len
 				       "REPRIEVE_S3_HEADERS: a control character in the value of "
 				       "%.60s",
 				       name);
-	headers[count] = text_copy(name);
-	headers[count + 1] = text_copy(value);
+	headers[count] = steal(&name);
+	headers[count + 1] = steal(&value);
 	return 0;
 }
 
@@ -416,14 +409,6 @@ static char *copy_or_null(const char *text)
 	return text ? text_copy(text) : NULL;
 }
 
-static void read_profile_name(struct aws_settings *settings)
-{
-	const char *asked = text_from_environment("AWS_PROFILE");
-
-	settings->profile_is_named = asked != NULL;
-	settings->profile = text_copy(asked ? asked : "default");
-}
-
 static void read_endpoints(struct aws_settings *settings)
 {
 	const char *region = text_from_environment("AWS_REGION"),
@@ -441,8 +426,11 @@ static void read_endpoints(struct aws_settings *settings)
 
 int aws_settings_load(struct aws_settings *settings, struct err *err)
 {
+	const char *profile = text_from_environment("AWS_PROFILE");
+
 	*settings = (struct aws_settings){0};
-	read_profile_name(settings);
+	settings->profile = text_copy(profile ? profile : "default");
+	settings->profile_is_named = profile != NULL;
 	if (read_file(settings, AWS_INI_CONFIG, "AWS_CONFIG_FILE", "config", err) == 0 &&
 	    read_file(settings, AWS_INI_CREDENTIALS, "AWS_SHARED_CREDENTIALS_FILE", "credentials",
 		      err) == 0 &&
@@ -502,30 +490,26 @@ void aws_credentials_release(struct aws_credentials *credentials)
 	*credentials = (struct aws_credentials){0};
 }
 
-void aws_credentials_copy(struct aws_credentials *target, const struct aws_credentials *source)
-{
-	*target = (struct aws_credentials){
-		.access_key = text_copy(source->access_key),
-		.secret_key = text_copy(source->secret_key),
-		.session_token = source->session_token ? text_copy(source->session_token) : NULL,
-		.expires_ms = source->expires_ms,
-	};
-}
-
 static bool credentials_equal(const void *one, const void *other)
 {
 	const struct aws_credentials *a = one, *b = other;
 
 	return text_equal(a->access_key, b->access_key) &&
-	       text_equal(a->secret_key, b->secret_key) && !a->session_token == !b->session_token &&
-	       (!a->session_token || text_equal(a->session_token, b->session_token));
+	       text_equal(a->secret_key, b->secret_key) &&
+	       text_equal(a->session_token, b->session_token);
 }
 
 static void *copy_credentials(const void *credentials)
 {
+	const struct aws_credentials *source = credentials;
 	struct aws_credentials *copy = memory_new(sizeof(*copy));
 
-	aws_credentials_copy(copy, credentials);
+	*copy = (struct aws_credentials){
+		.access_key = text_copy(source->access_key),
+		.secret_key = text_copy(source->secret_key),
+		.session_token = source->session_token ? text_copy(source->session_token) : NULL,
+		.expires_ms = source->expires_ms,
+	};
 	return copy;
 }
 
@@ -544,24 +528,15 @@ static void set_printable(char *target, size_t capacity, const char *text)
 	text_to_line(target);
 }
 
-/* They go into headers. */
-static bool is_header_safe(const char *text)
-{
-	for (const char *at = text; *at; at++)
-		if (*at <= ' ' || *at > '~')
-			return false;
-	return text[0] != '\0';
-}
-
 static int fill_credentials(const char *access, const char *secret, const char *token,
 			    const char *expiration, struct aws_credentials *credentials,
 			    struct err *err)
 {
 	int64_t expires_ms = CLOCK_NEVER;
 
-	if (!access || !secret || !is_header_safe(access) || !is_header_safe(secret))
+	if (!bearer_token_is_valid(access) || !bearer_token_is_valid(secret))
 		return err_set(err, ERR_FAILED, "the answer holds no credentials");
-	if (token && token[0] && !is_header_safe(token))
+	if (token && token[0] && !bearer_token_is_valid(token))
 		return err_set(err, ERR_FAILED, "the answer holds a session token that is none");
 	if (expiration && expiration[0] && !datetime_parse(expiration, &expires_ms))
 		return err_set(err, ERR_FAILED, "the answer holds an expiration that is no time");
@@ -603,25 +578,18 @@ struct sts_reply {
 	char code[64], message[256];
 };
 
-static void free_secret(char *text)
-{
-	if (text)
-		explicit_bzero(text, strlen(text));
-	free(text);
-}
-
 static void sts_reply_release(struct sts_reply *sts)
 {
-	free(sts->access);
-	free_secret(sts->secret);
-	free_secret(sts->token);
-	free(sts->expiration);
+	bearer_token_free(sts->access);
+	bearer_token_free(sts->secret);
+	bearer_token_free(sts->token);
+	bearer_token_free(sts->expiration);
 }
 AUTO(struct sts_reply, sts_reply_release);
 
 static void replace_secret(char **target, const char *text)
 {
-	free_secret(*target);
+	bearer_token_free(*target);
 	*target = text_copy(text);
 }
 
@@ -658,22 +626,20 @@ int aws_reply_sts(const void *body, size_t size, struct aws_credentials *credent
 enum call_verdict aws_reply_judge_sts(int status, const void *body, size_t size, struct err *err)
 {
 	static const char *const passing[] = {"IDPCommunicationError", "InternalFailure",
-					      "InternalError", "ServiceUnavailable"};
-	static const char *const skewed[] = {"RequestExpired", "RequestTimeTooSkewed"};
+					      "InternalError", "ServiceUnavailable", NULL};
+	static const char *const skewed[] = {"RequestExpired", "RequestTimeTooSkewed", NULL};
 	auto_(sts_reply_release) struct sts_reply sts = {0};
-	bool again = status >= 500 || status == 408;
+	bool again;
 
 	if (status == 200)
 		return CALL_DONE;
 	if (size)
 		xml_read(body, size, read_element, &sts, NULL);
-	for (size_t i = 0; i < sizeof(passing) / sizeof(*passing); i++)
-		again = again || strcmp(sts.code, passing[i]) == 0;
+	again = status >= 500 || status == 408 || text_is_one_of(sts.code, passing);
 	err_set(err, again ? ERR_RETRY : ERR_DENIED, "%d %s%s%s", status, sts.code,
 		sts.message[0] ? ": " : "", sts.message);
-	for (size_t i = 0; i < sizeof(skewed) / sizeof(*skewed); i++)
-		if (strcmp(sts.code, skewed[i]) == 0)
-			return CALL_SKEWED;
+	if (text_is_one_of(sts.code, skewed))
+		return CALL_SKEWED;
 	/* "Signature expired", "Signature not yet current": STS has no code of its
 	 * own for a wrong clock. */
 	if (strcmp(sts.code, "SignatureDoesNotMatch") == 0 &&
@@ -691,32 +657,20 @@ enum call_verdict aws_reply_judge_sts(int status, const void *body, size_t size,
 
 bool aws_reply_uri_is_allowed(const char *uri)
 {
-	static const char *const fixed[] = {"localhost", "[::1]", "169.254.170.2", "169.254.170.23",
-					    "[fd00:ec2::23]"};
-	const char *host;
+	static const char *const fixed[] = {"169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"};
+	const char *host = uri + strlen("http://");
 	size_t length;
-	struct in_addr address;
-	char text[64];
 
-	for (const char *at = uri; *at; at++)
-		if (*at <= ' ' || *at > '~')
-			return false;
-	if (strncasecmp(uri, "https://", 8) == 0)
-		return uri[8] != '\0';
-	if (strncasecmp(uri, "http://", 7) != 0)
-		return false;
-	host = uri + 7;
+	if (!uri_is_absolute(uri) || uri_is_confidential(uri))
+		return uri_is_absolute(uri);
 	/* "http://169.254.170.2@elsewhere/" */
-	if (memchr(host, '@', strcspn(host, "/?#")))
+	if (strncasecmp(uri, "http://", 7) != 0 || memchr(host, '@', strcspn(host, "/?#")))
 		return false;
 	length = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/?#");
-	if (length >= sizeof(text))
-		return false;
-	text_set(text, length + 1, host);
 	for (size_t i = 0; i < sizeof(fixed) / sizeof(*fixed); i++)
-		if (strcasecmp(text, fixed[i]) == 0)
+		if (length == strlen(fixed[i]) && strncasecmp(host, fixed[i], length) == 0)
 			return true;
-	return inet_pton(AF_INET, text, &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
+	return false;
 }
 
 /* --- the environment --- */
@@ -844,70 +798,53 @@ static int open_instance(struct instance_metadata *client, struct cancel *cancel
 	return err_set(err, own.kind, "%s", own.text);
 }
 
-/* The first line of what is answered there; the caller frees. */
-static int get_line(struct instance_metadata *client, const char *path, const char *none,
-		    char **line, struct cancel *cancel, struct err *err)
+/* The name of the instance's role: the first line there. The caller frees. */
+static int get_role(struct instance_metadata *client, char **role, struct cancel *cancel,
+		    struct err *err)
 {
 	const struct bytes *body = &client->response.body;
+	int status;
 
-	if (instance_metadata_get(client, path, cancel, err) < 0)
+	if (instance_metadata_get(client, ROLES_PATH, cancel, err) < 0)
 		return -1;
-	if (client->response.status == 404 && none)
-		return err_set(err, ERR_DENIED, "%s", none);
-	if (client->response.status != 200)
-		return err_set(err, ERR_DENIED, "it answers %d", client->response.status);
-	*line = text_copy_n(body->size ? (const char *)body->data : "", body->size);
-	(*line)[strcspn(*line, "\r\n")] = '\0';
-	return **line ? 0 : err_set(err, ERR_FAILED, "it answers with nothing");
+	status = client->response.status;
+	if (status == 404)
+		return err_set(err, ERR_DENIED, "the instance has no role");
+	if (status != 200)
+		return err_set(err, ERR_DENIED, "it answers %d", status);
+	*role = text_copy_n(body->size ? (const char *)body->data : "", body->size);
+	(*role)[strcspn(*role, "\r\n")] = '\0';
+	return **role ? 0 : err_set(err, ERR_FAILED, "it answers with nothing");
 }
 
 static int ask_instance(struct fetch *fetch)
 {
 	auto_(instance_metadata_close) struct instance_metadata client = {0};
-	auto_free char *role = NULL, *path = NULL, *words = NULL;
+	auto_free char *role = NULL, *path = NULL;
 
 	/* The role may be another than last time. */
 	if (open_instance(&client, fetch->cancel, fetch->err) < 0 ||
-	    get_line(&client, ROLES_PATH, "the instance has no role", &role, fetch->cancel,
-		     fetch->err) < 0)
+	    get_role(&client, &role, fetch->cancel, fetch->err) < 0)
 		return -1;
 	path = text_format(ROLES_PATH "%s", role);
-	words = text_format("instance (role %.100s)", role);
-	text_set(fetch->text, sizeof(fetch->text), words);
+	snprintf(fetch->text, sizeof(fetch->text), "instance (role %.100s)", role);
 	if (instance_metadata_get(&client, path, fetch->cancel, fetch->err) < 0)
 		return -1;
 	return read_metadata(fetch, &client.response);
 }
 
-static bool instance_is_disabled(void)
+static int fetch_from_instance(struct fetch *fetch)
 {
 	struct metadata_aws_settings switches;
 
 	instance_metadata_aws_settings(&switches);
-	return switches.is_disabled;
-}
-
-static int fetch_from_instance(struct fetch *fetch)
-{
-	if (instance_is_disabled())
+	if (switches.is_disabled)
 		return NOT_SET_UP;
 	if (ask_instance(fetch) < 0)
 		return err_wrap(fetch->err,
 				"none in the environment, a profile or the container: set "
 				"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, "
 				"or give the machine a role; its metadata service");
-	return 0;
-}
-
-int aws_instance_region(char **region, struct cancel *cancel, struct err *err)
-{
-	auto_(instance_metadata_close) struct instance_metadata client = {0};
-
-	if (instance_is_disabled())
-		return err_set(err, ERR_DENIED, "AWS_EC2_METADATA_DISABLED is true");
-	if (open_instance(&client, cancel, err) < 0 ||
-	    get_line(&client, "/latest/meta-data/placement/region", NULL, region, cancel, err) < 0)
-		return err_wrap(err, "the instance's metadata service");
 	return 0;
 }
 
@@ -1056,28 +993,14 @@ static char *session_name(const struct aws_role *role)
 	return name;
 }
 
-static int read_token_file(const char *path, struct bytes *token, struct err *err)
-{
-	token->limit = TOKEN_MOST;
-	if (file_read(path, token, err) < 0 || bytes_append(token, "", 1, err) < 0)
-		return err_wrap(err, "web identity token");
-	token->size = strlen((const char *)token->data);
-	while (token->size && isspace(token->data[token->size - 1]))
-		token->data[--token->size] = '\0';
-	if (token->size)
-		return 0;
-	/* It is being replaced, perhaps. */
-	return err_set(err, ERR_RETRY, "web identity token: %s is empty", path);
-}
-
-/* The token's file is read anew each time. */
 static int assume_role(struct fetch *fetch, const struct aws_role *role)
 {
-	auto_(form_release) struct bytes token = {0}, form = {0};
+	auto_(form_release) struct bytes form = {0};
+	auto_(bearer_token_free) char *token = NULL;
 	auto_free char *session = session_name(role);
 
-	if (!role->by && read_token_file(role->token_file, &token, fetch->err) < 0)
-		return -1;
+	if (!role->by && bearer_token_read_file(role->token_file, &token, fetch->err) < 0)
+		return err_wrap(fetch->err, "web identity token");
 	uri_add(&form, "Action", role->by ? "AssumeRole" : "AssumeRoleWithWebIdentity");
 	uri_add(&form, "Version", "2011-06-15");
 	uri_add(&form, "RoleArn", role->arn);
@@ -1087,7 +1010,7 @@ static int assume_role(struct fetch *fetch, const struct aws_role *role)
 	if (role->by && role->external_id)
 		uri_add(&form, "ExternalId", role->external_id);
 	if (!role->by)
-		uri_add(&form, "WebIdentityToken", (const char *)token.data);
+		uri_add(&form, "WebIdentityToken", token);
 	if (call_sts(fetch, &form, role->by) < 0)
 		return err_wrap(fetch->err, "role %s", role->arn);
 	return 0;
@@ -1101,12 +1024,9 @@ static int fetch_with_web_identity(struct fetch *fetch)
 		.session = text_from_environment("AWS_ROLE_SESSION_NAME"),
 		.token_file = text_from_environment("AWS_WEB_IDENTITY_TOKEN_FILE"),
 	};
-	auto_free char *words = NULL;
-
 	if (!role.arn || !role.token_file)
 		return NOT_SET_UP;
-	words = text_format("web identity (role %s)", role.arn);
-	text_set(fetch->text, sizeof(fetch->text), words);
+	snprintf(fetch->text, sizeof(fetch->text), "web identity (role %s)", role.arn);
 	return assume_role(fetch, &role);
 }
 
@@ -1154,37 +1074,11 @@ static int fetch_profile_keys(struct fetch *fetch, const char *profile)
 				     profile_value(fetch, profile, "aws_session_token"));
 }
 
-static int fetch_named_source(struct fetch *fetch, const char *name)
-{
-	static const struct {
-		const char *name;
-		int (*fetch)(struct fetch *fetch);
-	} sources[] = {
-		{"Environment", fetch_from_environment},
-		{"EcsContainer", fetch_from_container},
-		{"Ec2InstanceMetadata", fetch_from_instance},
-	};
-
-	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++) {
-		struct fetch own = *fetch; /* the text stays the profile's */
-		int result;
-
-		if (strcmp(sources[i].name, name) != 0)
-			continue;
-		result = sources[i].fetch(&own);
-		return result != NOT_SET_UP ? result
-					    : err_set(fetch->err, ERR_INVALID,
-						      "credential_source %s is not set up", name);
-	}
-	return err_set(fetch->err, ERR_INVALID, "credential_source %.60s is unknown", name);
-}
-
 static int fetch_profile(struct fetch *fetch, const char *profile);
 
 static int fetch_profile_role(struct fetch *fetch, const char *profile)
 {
 	const char *by_profile = profile_value(fetch, profile, "source_profile");
-	const char *by_source = profile_value(fetch, profile, "credential_source");
 	auto_(aws_credentials_release) struct aws_credentials by = {0};
 	struct aws_role role = {
 		.arn = profile_value(fetch, profile, "role_arn"),
@@ -1204,12 +1098,9 @@ static int fetch_profile_role(struct fetch *fetch, const char *profile)
 		result = fetch_profile_keys(&source, profile);
 	else if (by_profile)
 		result = fetch_profile(&source, by_profile);
-	else if (by_source)
-		result = fetch_named_source(&source, by_source);
 	else
 		result = err_set(fetch->err, ERR_INVALID,
-				 "role_arn needs a source_profile, a credential_source or a "
-				 "web_identity_token_file");
+				 "role_arn needs a source_profile or a web_identity_token_file");
 	return result < 0 ? -1 : assume_role(fetch, &role);
 }
 
@@ -1249,8 +1140,6 @@ static int fetch_from_profile(struct fetch *fetch)
 	/* Others write these files while we run: with a new session, a rotated key. */
 	auto_(aws_settings_release) struct aws_settings now = {0};
 	struct fetch fresh = *fetch;
-	auto_free char *words = NULL;
-
 	for (size_t i = 0; i < sizeof(any) / sizeof(*any); i++)
 		is_set_up = is_set_up || profile_value(fetch, name, any[i]);
 	if (!is_set_up)
@@ -1259,9 +1148,8 @@ static int fetch_from_profile(struct fetch *fetch)
 		return -1;
 	fresh.settings = &now;
 	role = profile_value(&fresh, name, "role_arn");
-	words = role ? text_format("profile %s (role %s)", name, role)
-		     : text_format("profile %s", name);
-	text_set(fetch->text, sizeof(fetch->text), words);
+	snprintf(fetch->text, sizeof(fetch->text), role ? "profile %s (role %s)" : "profile %s",
+		 name, role);
 	return fetch_profile(&fresh, name);
 }
 

@@ -85,7 +85,6 @@ struct aws_credentials {
 };
 void aws_credentials_release(struct aws_credentials *credentials);
 AUTO(struct aws_credentials, aws_credentials_release);
-void aws_credentials_copy(struct aws_credentials *target, const struct aws_credentials *source);
 
 struct aws_chain;
 
@@ -106,10 +105,6 @@ int aws_chain_get(struct aws_chain *chain, const struct aws_credentials *refused
 /* Which source it is, "environment", "profile ml (role arn:aws:iam::1:role/x)"; "none yet" before
  * the first success. Returns `text`. */
 const char *aws_chain_source(struct aws_chain *chain, char *text, size_t capacity);
-
-/* The region of the machine that we are on, by its metadata service; the caller frees. Blocks for
- * seconds at most; errors as above. */
-int aws_instance_region(char **region, struct cancel *cancel, struct err *err);
 
 /* --- PURE: what the sources answer. No error holds any of it but names of members and a service's
  * own error message. */

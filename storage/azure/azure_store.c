@@ -38,19 +38,26 @@
 
 #define CONNECTION "AZURE_STORAGE_CONNECTION_STRING"
 
+enum connection_member {
+	CONNECTION_ACCOUNT,
+	CONNECTION_KEY,
+	CONNECTION_SAS,
+	CONNECTION_ENDPOINT,
+	CONNECTION_SUFFIX,
+	CONNECTION_PROTOCOL,
+	CONNECTION_EMULATOR,
+	CONNECTION_MEMBERS
+};
+
+/* What a connection string says; NULL where it says nothing. */
 struct connection {
-	char *account, *key, *sas, *endpoint, *suffix, *protocol, *emulator;
+	char *values[CONNECTION_MEMBERS];
 };
 
 static void connection_release(struct connection *connection)
 {
-	free(connection->account);
-	free(connection->key);
-	free(connection->sas);
-	free(connection->endpoint);
-	free(connection->suffix);
-	free(connection->protocol);
-	free(connection->emulator);
+	for (int i = 0; i < CONNECTION_MEMBERS; i++)
+		free(connection->values[i]);
 }
 AUTO(struct connection, connection_release);
 
@@ -92,18 +99,11 @@ static int read_url(const char *url, struct azure_account *account, struct err *
 
 static int read_connection(const char *text, struct connection *connection, struct err *err)
 {
-	const struct {
-		const char *name;
-		char **value;
-	} members[] = {
-		{"AccountName", &connection->account},
-		{"AccountKey", &connection->key},
-		{"SharedAccessSignature", &connection->sas},
-		{"BlobEndpoint", &connection->endpoint},
-		{"EndpointSuffix", &connection->suffix},
-		{"DefaultEndpointsProtocol", &connection->protocol},
-		{"UseDevelopmentStorage", &connection->emulator},
-	};
+	static const char *const names[CONNECTION_MEMBERS] =
+		{"AccountName",          "AccountKey",     "SharedAccessSignature",
+		 "BlobEndpoint",         "EndpointSuffix", "DefaultEndpointsProtocol",
+		 "UseDevelopmentStorage"};
+	char **values = connection->values;
 
 	while (*(text += strspn(text, "; \t\r\n"))) {
 		size_t length = strcspn(text, ";"), name = strcspn(text, "=");
@@ -111,17 +111,16 @@ static int read_connection(const char *text, struct connection *connection, stru
 		if (name >= length)
 			return err_set(err, ERR_INVALID,
 				       CONNECTION ": a part of it is not NAME=VALUE");
-		for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
-			if (strlen(members[i].name) != name ||
-			    strncasecmp(text, members[i].name, name) != 0)
+		for (int i = 0; i < CONNECTION_MEMBERS; i++) {
+			if (strlen(names[i]) != name || strncasecmp(text, names[i], name) != 0)
 				continue;
-			free(*members[i].value);
-			*members[i].value = text_copy_n(text + name + 1, length - name - 1);
+			free(values[i]);
+			values[i] = text_copy_n(text + name + 1, length - name - 1);
 		}
 		text += length;
 	}
-	if (text_equal(connection->emulator, "true") && !connection->account)
-		connection->account = text_copy(EMULATOR_ACCOUNT);
+	if (text_equal(values[CONNECTION_EMULATOR], "true") && !values[CONNECTION_ACCOUNT])
+		values[CONNECTION_ACCOUNT] = text_copy(EMULATOR_ACCOUNT);
 	return 0;
 }
 
@@ -161,32 +160,31 @@ static int set_endpoint(struct azure_account *account, const char *endpoint, str
 	return 0;
 }
 
-static int choose_endpoint(struct azure_account *account, const struct connection *connection,
+static int choose_endpoint(struct azure_account *account, char *const *values,
 			   const struct azure_environment *environment, struct err *err)
 {
+	const char *suffix = values[CONNECTION_SUFFIX];
 	auto_free char *built = NULL;
 
-	if (text_is_set(connection->endpoint))
-		return set_endpoint(account, connection->endpoint, err);
+	if (text_is_set(values[CONNECTION_ENDPOINT]))
+		return set_endpoint(account, values[CONNECTION_ENDPOINT], err);
 	if (text_is_set(environment->endpoint))
 		return set_endpoint(account, environment->endpoint, err);
-	if (strcmp(account->name, EMULATOR_ACCOUNT) == 0 && !text_is_set(connection->suffix))
+	if (strcmp(account->name, EMULATOR_ACCOUNT) == 0 && !text_is_set(suffix))
 		return set_endpoint(account, EMULATOR_ENDPOINT, err);
 	built = text_format("%s://%s.blob.%s",
-			    text_equal(connection->protocol, "http") ? "http" : "https",
-			    account->name,
-			    text_is_set(connection->suffix) ? connection->suffix
-							    : "core.windows.net");
+			    text_equal(values[CONNECTION_PROTOCOL], "http") ? "http" : "https",
+			    account->name, text_is_set(suffix) ? suffix : "core.windows.net");
 	return set_endpoint(account, built, err);
 }
 
-static int choose_secret(struct azure_account *account, const struct connection *connection,
+static int choose_secret(struct azure_account *account, char *const *values,
 			 const struct azure_environment *environment, struct err *err)
 {
-	if (text_is_set(connection->key))
-		return set_key(account, connection->key, CONNECTION, err);
-	if (text_is_set(connection->sas))
-		return set_sas(account, connection->sas, CONNECTION, err);
+	if (text_is_set(values[CONNECTION_KEY]))
+		return set_key(account, values[CONNECTION_KEY], CONNECTION, err);
+	if (text_is_set(values[CONNECTION_SAS]))
+		return set_sas(account, values[CONNECTION_SAS], CONNECTION, err);
 	if (text_is_set(environment->key))
 		return set_key(account, environment->key, "AZURE_STORAGE_KEY", err);
 	if (text_is_set(environment->sas))
@@ -217,12 +215,12 @@ int azure_account_read(const char *url, const struct azure_environment *environm
 	if (text_is_set(environment->connection) &&
 	    read_connection(environment->connection, &connection, err) < 0)
 		return -1;
-	if (check_name(account, connection.account, CONNECTION, err) < 0 ||
+	if (check_name(account, connection.values[CONNECTION_ACCOUNT], CONNECTION, err) < 0 ||
 	    check_name(account, environment->account, "AZURE_STORAGE_ACCOUNT", err) < 0)
 		return -1;
-	if (choose_endpoint(account, &connection, environment, err) < 0)
+	if (choose_endpoint(account, connection.values, environment, err) < 0)
 		return -1;
-	return choose_secret(account, &connection, environment, err);
+	return choose_secret(account, connection.values, environment, err);
 }
 
 void azure_account_release(struct azure_account *account)
@@ -405,53 +403,48 @@ int azure_listing_read(const void *body, size_t size, const char *prefix,
  * as token_endpoint.h says.
  */
 
-struct azure_credentials;
-
-static void azure_credentials_free(struct azure_credentials *credentials);
-
 #define RESOURCE "https://storage.azure.com/"
 #define AUTHORITY "https://login.microsoftonline.com"
 
-enum {
-	TOKEN_FILE_LIMIT = 256 * 1024
+enum identity_variable {
+	IDENTITY_TENANT,
+	IDENTITY_CLIENT,
+	IDENTITY_SECRET,
+	IDENTITY_TOKEN_FILE,
+	IDENTITY_AUTHORITY,
+	IDENTITY_ENDPOINT,
+	IDENTITY_HEADER,
+	IDENTITY_VARIABLES
 };
 
-struct azure_credentials {
-	int (*ask)(struct azure_credentials *credentials, struct bearer_token *token,
+struct azure_identity {
+	/* NULL: no token is needed. */
+	int (*ask)(const struct azure_identity *identity, struct bearer_token *token,
 		   struct cancel *cancel, struct err *err);
-	const char *source;
+	const char *source; /* in words and without secrets */
 	/* Copies: the environment may change under other threads. NULL where not set. */
-	char *tenant, *client, *secret, *token_file, *authority;
-	char *identity_endpoint, *identity_header;
+	char *values[IDENTITY_VARIABLES];
 	struct metadata_endpoint machine;
-	struct credential_cache tokens;
 };
-
-static char *copy_variable(const char *name)
-{
-	const char *value = text_from_environment(name);
-
-	return value ? text_copy(value) : NULL;
-}
 
 /* --- Entra: a secret, or another issuer's token --- */
 
-static int request_entra_token(struct azure_credentials *credentials, struct bytes *form,
+static int request_entra_token(const struct azure_identity *identity, struct bytes *form,
 			       struct bearer_token *token, struct cancel *cancel, struct err *err)
 {
 	static const char *const headers[] = {
 		"Content-Type: application/x-www-form-urlencoded",
 		NULL,
 	};
-	const char *authority = credentials->authority ? credentials->authority : AUTHORITY;
+	const char *own = identity->values[IDENTITY_AUTHORITY], *authority = own ? own : AUTHORITY;
 	size_t length = strlen(authority);
-	auto_free char *tenant = uri_encode(credentials->tenant, false);
+	auto_free char *tenant = uri_encode(identity->values[IDENTITY_TENANT], false);
 	auto_free char *url = NULL;
 
 	while (length && authority[length - 1] == '/')
 		length--;
 	url = text_format("%.*s/%s/oauth2/v2.0/token", (int)length, authority, tenant);
-	uri_add(form, "client_id", credentials->client);
+	uri_add(form, "client_id", identity->values[IDENTITY_CLIENT]);
 	uri_add(form, "grant_type", "client_credentials");
 	uri_add(form, "scope", RESOURCE ".default");
 	return token_endpoint_get(
@@ -465,54 +458,39 @@ static int request_entra_token(struct azure_credentials *credentials, struct byt
 		token, cancel, err);
 }
 
-static int fetch_with_secret(struct azure_credentials *credentials, struct bearer_token *token,
+static int fetch_with_secret(const struct azure_identity *identity, struct bearer_token *token,
 			     struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes form = {0};
 
-	uri_add(&form, "client_secret", credentials->secret);
-	return request_entra_token(credentials, &form, token, cancel, err);
+	uri_add(&form, "client_secret", identity->values[IDENTITY_SECRET]);
+	return request_entra_token(identity, &form, token, cancel, err);
 }
 
-/* Read each time: the kubelet replaces the file before its token expires. */
-static int read_token_file(const char *path, char **assertion, struct err *err)
-{
-	auto_(bytes_release) struct bytes text = {.limit = TOKEN_FILE_LIMIT};
-
-	if (file_read(path, &text, err) < 0)
-		return -1;
-	while (text.size && strchr(" \t\r\n", (char)text.data[text.size - 1]))
-		text.size--;
-	*assertion = text_copy_n(text.size ? (const char *)text.data : "", text.size);
-	if (bearer_token_is_valid(*assertion))
-		return 0;
-	free(steal(assertion));
-	return err_set(err, ERR_FAILED, "%s holds no token", path);
-}
-
-static int fetch_with_workload(struct azure_credentials *credentials, struct bearer_token *token,
+static int fetch_with_workload(const struct azure_identity *identity, struct bearer_token *token,
 			       struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes form = {0};
 	auto_free char *assertion = NULL;
 
-	if (read_token_file(credentials->token_file, &assertion, err) < 0)
+	/* The kubelet replaces the file before its token expires. */
+	if (bearer_token_read_file(identity->values[IDENTITY_TOKEN_FILE], &assertion, err) < 0)
 		return err_wrap(err, "AZURE_FEDERATED_TOKEN_FILE");
 	uri_add(&form, "client_assertion_type",
 		"urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
 	uri_add(&form, "client_assertion", assertion);
-	return request_entra_token(credentials, &form, token, cancel, err);
+	return request_entra_token(identity, &form, token, cancel, err);
 }
 
 /* --- managed identities --- */
 
-static int request_managed_token(const char *url, const char *header, const char *version,
-				 const char *client, const char *name, struct bearer_token *token,
-				 struct cancel *cancel, struct err *err)
+static int request_managed_token(const struct azure_identity *identity, const char *url,
+				 const char *header, const char *version, const char *name,
+				 struct bearer_token *token, struct cancel *cancel, struct err *err)
 {
+	const char *const headers[] = {header, NULL}, *client = identity->values[IDENTITY_CLIENT];
 	auto_(bytes_release) struct bytes query = {0};
 	auto_free char *whole = NULL;
-	const char *const headers[] = {header, NULL};
 
 	uri_add(&query, "api-version", version);
 	uri_add(&query, "resource", RESOURCE);
@@ -529,66 +507,91 @@ static int request_managed_token(const char *url, const char *header, const char
 		token, cancel, err);
 }
 
-static int fetch_from_app_service(struct azure_credentials *credentials, struct bearer_token *token,
+static int fetch_from_app_service(const struct azure_identity *identity, struct bearer_token *token,
 				  struct cancel *cancel, struct err *err)
 {
-	auto_free char *header = text_format("X-IDENTITY-HEADER: %s", credentials->identity_header);
+	auto_free char *header =
+		text_format("X-IDENTITY-HEADER: %s", identity->values[IDENTITY_HEADER]);
 
-	return request_managed_token(credentials->identity_endpoint, header, "2019-08-01",
-				     credentials->client, "App Service's identity endpoint", token,
-				     cancel, err);
+	return request_managed_token(identity, identity->values[IDENTITY_ENDPOINT], header,
+				     "2019-08-01", "App Service's identity endpoint", token, cancel,
+				     err);
 }
 
-static int fetch_from_metadata(struct azure_credentials *credentials, struct bearer_token *token,
+static int fetch_from_metadata(const struct azure_identity *identity, struct bearer_token *token,
 			       struct cancel *cancel, struct err *err)
 {
 	auto_free char *url =
-		text_format("%s/metadata/identity/oauth2/token", credentials->machine.url);
+		text_format("%s/metadata/identity/oauth2/token", identity->machine.url);
 
-	return request_managed_token(url, instance_metadata_header(METADATA_AZURE_IDENTITY),
-				     "2018-02-01", credentials->client, "Azure's metadata service",
-				     token, cancel, err);
+	if (request_managed_token(identity, url, instance_metadata_header(METADATA_AZURE_IDENTITY),
+				  "2018-02-01", "Azure's metadata service", token, cancel, err) ==
+	    0)
+		return 0;
+	return err_wrap(err, "no AZURE_STORAGE_KEY, _SAS_TOKEN or _CONNECTION_STRING is set, nor "
+			     "AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET: set one, "
+			     "or give the machine an identity");
 }
 
 /* --- which --- */
 
-static void select_source(struct azure_credentials *credentials)
+static void identity_release(struct azure_identity *identity)
 {
-	bool named = credentials->tenant && credentials->client;
+	char *secret = identity->values[IDENTITY_SECRET];
 
-	if (named && credentials->secret) {
-		credentials->ask = fetch_with_secret;
-		credentials->source = "AZURE_CLIENT_ID and AZURE_CLIENT_SECRET";
-	} else if (named && credentials->token_file) {
-		credentials->ask = fetch_with_workload;
-		credentials->source = "workload identity, AZURE_FEDERATED_TOKEN_FILE";
-	} else if (credentials->identity_endpoint && credentials->identity_header) {
-		credentials->ask = fetch_from_app_service;
-		credentials->source = "managed identity, IDENTITY_ENDPOINT";
-	} else {
-		credentials->ask = fetch_from_metadata;
-		credentials->source = "managed identity of the machine";
+	if (secret)
+		explicit_bzero(secret, strlen(secret));
+	for (int i = 0; i < IDENTITY_VARIABLES; i++)
+		free(identity->values[i]);
+}
+
+/* Reads the environment; makes no request. ERR_INVALID for an authority that is no https URL. */
+static int identity_init(struct azure_identity *identity, struct err *err)
+{
+	static const char *const names[IDENTITY_VARIABLES] =
+		{"AZURE_TENANT_ID",      "AZURE_CLIENT_ID",
+		 "AZURE_CLIENT_SECRET",  "AZURE_FEDERATED_TOKEN_FILE",
+		 "AZURE_AUTHORITY_HOST", "IDENTITY_ENDPOINT",
+		 "IDENTITY_HEADER"};
+	char **values = identity->values;
+
+	for (int i = 0; i < IDENTITY_VARIABLES; i++) {
+		const char *value = text_from_environment(names[i]);
+
+		values[i] = value ? text_copy(value) : NULL;
 	}
+	instance_metadata_endpoint(METADATA_AZURE_IDENTITY, &identity->machine);
+	identity->ask = fetch_from_metadata;
+	identity->source = "managed identity of the machine";
+	if (values[IDENTITY_TENANT] && values[IDENTITY_CLIENT] && values[IDENTITY_SECRET]) {
+		identity->ask = fetch_with_secret;
+		identity->source = "AZURE_CLIENT_ID and AZURE_CLIENT_SECRET";
+	} else if (values[IDENTITY_TENANT] && values[IDENTITY_CLIENT] &&
+		   values[IDENTITY_TOKEN_FILE]) {
+		identity->ask = fetch_with_workload;
+		identity->source = "workload identity, AZURE_FEDERATED_TOKEN_FILE";
+	} else if (values[IDENTITY_ENDPOINT] && values[IDENTITY_HEADER]) {
+		identity->ask = fetch_from_app_service;
+		identity->source = "managed identity, IDENTITY_ENDPOINT";
+	}
+	if (values[IDENTITY_AUTHORITY] && !uri_is_confidential(values[IDENTITY_AUTHORITY]))
+		return err_set(err, ERR_INVALID, "AZURE_AUTHORITY_HOST is no https URL");
+	return 0;
 }
 
 static void *fetch_token(void *arg, int64_t *expires_ms, struct cancel *cancel, struct err *err)
 {
-	struct azure_credentials *credentials = arg;
+	const struct azure_identity *identity = arg;
 	struct bearer_token token = {0};
 	struct err why = {0};
 
-	if (credentials->ask(credentials, &token, cancel, &why) == 0) {
+	if (identity->ask(identity, &token, cancel, &why) == 0) {
 		*expires_ms = token.expires_ms;
 		return token.text;
 	}
 	/* A token file that is not there must not read as a snapshot that is not there. */
-	if (why.kind == ERR_NOT_FOUND)
-		why.kind = ERR_DENIED;
-	if (credentials->ask == fetch_from_metadata)
-		err_wrap(&why, "no AZURE_STORAGE_KEY, _SAS_TOKEN or _CONNECTION_STRING is set, nor "
-			       "AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET: set one, "
-			       "or give the machine an identity");
-	err_set(err, why.kind, "Azure credentials (%s): %s", credentials->source, why.text);
+	err_set(err, why.kind == ERR_NOT_FOUND ? ERR_DENIED : why.kind,
+		"Azure credentials (%s): %s", identity->source, why.text);
 	return NULL;
 }
 
@@ -600,67 +603,6 @@ static const struct credential_source credential_source = {
 	.refresh_ahead_ms = 300 * 1000,
 	.rest_ms = BEARER_TOKEN_REST_MS,
 };
-
-/* Reads the environment; makes no request. ERR_INVALID for an authority that is no https URL. */
-static int azure_credentials_new(struct azure_credentials **result, struct err *err)
-{
-	struct azure_credentials *credentials = memory_new(sizeof(*credentials));
-
-	credentials->tenant = copy_variable("AZURE_TENANT_ID");
-	credentials->client = copy_variable("AZURE_CLIENT_ID");
-	credentials->secret = copy_variable("AZURE_CLIENT_SECRET");
-	credentials->token_file = copy_variable("AZURE_FEDERATED_TOKEN_FILE");
-	credentials->authority = copy_variable("AZURE_AUTHORITY_HOST");
-	credentials->identity_endpoint = copy_variable("IDENTITY_ENDPOINT");
-	credentials->identity_header = copy_variable("IDENTITY_HEADER");
-	instance_metadata_endpoint(METADATA_AZURE_IDENTITY, &credentials->machine);
-	credential_cache_init(&credentials->tokens, &credential_source, credentials);
-	select_source(credentials);
-	if (credentials->authority && !uri_is_confidential(credentials->authority)) {
-		azure_credentials_free(credentials);
-		return err_set(err, ERR_INVALID, "AZURE_AUTHORITY_HOST is no https URL");
-	}
-	*result = credentials;
-	return 0;
-}
-
-static void azure_credentials_free(struct azure_credentials *credentials)
-{
-	if (!credentials)
-		return;
-	credential_cache_release(&credentials->tokens);
-	if (credentials->secret)
-		explicit_bzero(credentials->secret, strlen(credentials->secret));
-	free(credentials->tenant);
-	free(credentials->client);
-	free(credentials->secret);
-	free(credentials->token_file);
-	free(credentials->authority);
-	free(credentials->identity_endpoint);
-	free(credentials->identity_header);
-	free(credentials);
-}
-
-/* Where the tokens come from, in words and without secrets. Borrowed. */
-static const char *azure_credentials_source(const struct azure_credentials *credentials)
-{
-	return credentials->source;
-}
-
-/* A token; many threads may call. The caller frees. */
-static int azure_credentials_get(struct azure_credentials *credentials, char **token,
-				 struct cancel *cancel, struct err *err)
-{
-	*token = credential_cache_get(&credentials->tokens, cancel, err);
-	return *token ? 0 : -1;
-}
-
-/* The service answered 401 to this one: gets another, once. */
-static int azure_credentials_invalidate(struct azure_credentials *credentials, const char *token,
-					struct cancel *cancel, struct err *err)
-{
-	return credential_cache_invalidate(&credentials->tokens, token, cancel, err);
-}
 
 /*
  * Azure's SharedKey: the text that is signed, and the header. The layout is Microsoft's
@@ -768,29 +710,28 @@ char *azure_shared_key_sign(const struct azure_shared_key_request *request, cons
 	return text_format("SharedKey %s:%s", request->account, signature);
 }
 
-/*
- * A container as calls see it: account, credentials, connections. A call is signed, or given its
- * token, anew at each try.
- */
+/* A call is signed, or given its token, anew at each try. */
 
-struct azure_container {
+struct azure_store {
+	struct http_store http;
 	struct azure_account account;
 	const char *path; /* of the endpoint, within it: "", or "/devstoreaccount1" */
-	struct azure_credentials *credentials; /* NULL with a key or a shared access signature */
+	struct azure_identity identity;
+	struct credential_cache tokens;
 	struct retrying_client *client;
 };
 
-static void azure_container_release(struct azure_container *container);
+static struct azure_store *azure_of(struct store *store)
+{
+	return (struct azure_store *)store;
+}
 
 #define API_VERSION "2021-12-02"
-
-enum {
-	HEADERS_MOST = 8
-};
+#define HEADERS_MOST 8
 
 /* A call with what its tries have to remember. */
 struct call_attempt {
-	struct azure_container *container;
+	struct azure_store *store;
 	const struct store_call *call;
 	/* Encoded. */
 	char *path;
@@ -813,14 +754,15 @@ AUTO(struct call_attempt, call_attempt_release);
 
 static int renew_token(struct call_attempt *attempt, struct cancel *cancel, struct err *err)
 {
-	struct azure_credentials *credentials = attempt->container->credentials;
+	struct credential_cache *tokens = &attempt->store->tokens;
 
 	if (attempt->refused &&
-	    azure_credentials_invalidate(credentials, attempt->token, cancel, err) < 0)
+	    credential_cache_invalidate(tokens, attempt->token, cancel, err) < 0)
 		return -1;
 	attempt->refused = false;
 	free(steal(&attempt->token));
-	return azure_credentials_get(credentials, &attempt->token, cancel, err);
+	attempt->token = credential_cache_get(tokens, cancel, err);
+	return attempt->token ? 0 : -1;
 }
 
 static void sign_request(struct call_attempt *attempt, const char *const *headers,
@@ -828,22 +770,22 @@ static void sign_request(struct call_attempt *attempt, const char *const *header
 {
 	const struct azure_shared_key_request signable = {
 		.method = store_call_method(attempt->call),
-		.account = attempt->container->account.name,
+		.account = attempt->store->account.name,
 		.path = attempt->path,
 		.query = attempt->call->query,
 		.headers = headers,
 		.content_length = attempt->call->body_size,
 	};
 	auto_free char *authorization =
-		azure_shared_key_sign(&signable, &attempt->container->account.key);
+		azure_shared_key_sign(&signable, &attempt->store->account.key);
 
 	call_request_add_header(request, "Authorization: %s", authorization);
 }
 
 static void set_request_url(struct call_attempt *attempt, struct call_request *request)
 {
-	const struct azure_account *account = &attempt->container->account;
-	int origin = (int)(attempt->container->path - account->endpoint);
+	const struct azure_account *account = &attempt->store->account;
+	int origin = (int)(attempt->store->path - account->endpoint);
 	const char *sas = account->sas ? account->sas : "";
 	auto_free char *url =
 		text_format("%.*s%s%s%s%s%s", origin, account->endpoint, attempt->path,
@@ -863,7 +805,7 @@ static int prepare_request(void *arg, const struct call_try *try, struct call_re
 	const char *headers[HEADERS_MOST] = {date_header, "x-ms-version: " API_VERSION};
 	size_t count = 2;
 
-	if (attempt->container->credentials && renew_token(attempt, cancel, err) < 0)
+	if (attempt->store->identity.ask && renew_token(attempt, cancel, err) < 0)
 		return -1;
 	attempt->sent_ms = try->now_ms;
 	snprintf(date_header, sizeof(date_header), "x-ms-date: %s",
@@ -879,7 +821,7 @@ static int prepare_request(void *arg, const struct call_try *try, struct call_re
 	set_request_url(attempt, request);
 	if (attempt->token)
 		call_request_add_header(request, "Authorization: Bearer %s", attempt->token);
-	else if (attempt->container->account.key.size)
+	else if (attempt->store->account.key.size)
 		sign_request(attempt, headers, request);
 	return 0;
 }
@@ -905,89 +847,25 @@ static enum call_verdict judge_response(void *arg, const struct http_response *r
 
 /* Thread-safe. The kinds of errors are those of azure_blob_replies; the sentence begins with the
  * account and the path in it. */
-static int azure_container_perform(struct azure_container *container, const struct store_call *call,
-				   struct http_response *response, struct cancel *cancel,
-				   struct err *err)
+static int azure_perform(struct store *store, const struct store_call *call,
+			 struct http_response *response, struct cancel *cancel, struct err *err)
 {
-	auto_free char *key = call->key ? text_format("%s%s", container->account.prefix, call->key)
-					: text_copy("");
+	struct azure_store *azure = azure_of(store);
+	auto_free char *key =
+		call->key ? text_format("%s%s", azure->account.prefix, call->key) : text_copy("");
 	auto_free char *encoded = uri_encode(key, true);
 	auto_(call_attempt_release) struct call_attempt attempt = {
-		.container = container,
+		.store = azure,
 		.call = call,
-		.path = text_format("%s/%s%s%s", container->path, container->account.container,
+		.path = text_format("%s/%s%s%s", azure->path, azure->account.container,
 				    call->key ? "/" : "", encoded),
 	};
 	const struct retried_call retried =
 		store_call_retried(call, &attempt, prepare_request, judge_response);
 
-	if (retrying_client_perform(container->client, &retried, response, cancel, err) == 0)
+	if (retrying_client_perform(azure->client, &retried, response, cancel, err) == 0)
 		return 0;
-	return err_wrap(err, "%s %s", container->account.name,
-			attempt.path + strlen(container->path) + 1);
-}
-
-/* --- the whole of it --- */
-
-static int init_account(struct azure_container *container, const char *url, struct err *err)
-{
-	const struct azure_environment environment = {
-		.connection = getenv("AZURE_STORAGE_CONNECTION_STRING"),
-		.account = getenv("AZURE_STORAGE_ACCOUNT"),
-		.key = getenv("AZURE_STORAGE_KEY"),
-		.sas = getenv("AZURE_STORAGE_SAS_TOKEN"),
-		.endpoint = getenv("AZURE_STORAGE_BLOB_ENDPOINT"),
-	};
-	struct azure_account *account = &container->account;
-
-	if (azure_account_read(url, &environment, account, err) < 0)
-		return -1;
-	container->path = strstr(account->endpoint, "://") + 3;
-	container->path += strcspn(container->path, "/");
-	if (account->source)
-		return 0;
-	if (!uri_is_confidential(account->endpoint))
-		return err_set(err, ERR_INVALID,
-			       "store %s: no token is sent over plain http; let the endpoint be "
-			       "https",
-			       url);
-	return azure_credentials_new(&container->credentials, err);
-}
-
-/* By the URL and the environment's variables, which azure_account_read() and
- * azure_credentials_new() tell. ERR_INVALID. */
-static int azure_container_init(struct azure_container *container, const char *url, struct err *err)
-{
-	*container = (struct azure_container){0};
-	if (init_account(container, url, err) < 0) {
-		azure_container_release(container);
-		return -1;
-	}
-	container->client = retrying_client_new(NULL);
-	return 0;
-}
-
-static void azure_container_release(struct azure_container *container)
-{
-	retrying_client_free(container->client);
-	azure_credentials_free(container->credentials);
-	azure_account_release(&container->account);
-}
-
-struct azure_store {
-	struct http_store http;
-	struct azure_container container;
-};
-
-static struct azure_container *container_of(struct store *store)
-{
-	return &((struct azure_store *)store)->container;
-}
-
-static int azure_perform(struct store *store, const struct store_call *call,
-			 struct http_response *response, struct cancel *cancel, struct err *err)
-{
-	return azure_container_perform(container_of(store), call, response, cancel, err);
+	return err_wrap(err, "%s %s", azure->account.name, attempt.path + strlen(azure->path) + 1);
 }
 
 static void azure_add_page_query(struct bytes *query, const char *prefix, enum store_depth depth,
@@ -1004,10 +882,40 @@ static void azure_add_page_query(struct bytes *query, const char *prefix, enum s
 
 /* --- opening --- */
 
+static int init_account(struct azure_store *azure, const char *url, struct err *err)
+{
+	const struct azure_environment environment = {
+		.connection = getenv("AZURE_STORAGE_CONNECTION_STRING"),
+		.account = getenv("AZURE_STORAGE_ACCOUNT"),
+		.key = getenv("AZURE_STORAGE_KEY"),
+		.sas = getenv("AZURE_STORAGE_SAS_TOKEN"),
+		.endpoint = getenv("AZURE_STORAGE_BLOB_ENDPOINT"),
+	};
+	struct azure_account *account = &azure->account;
+
+	if (azure_account_read(url, &environment, account, err) < 0)
+		return -1;
+	azure->path = strstr(account->endpoint, "://") + 3;
+	azure->path += strcspn(azure->path, "/");
+	if (account->source)
+		return 0;
+	if (!uri_is_confidential(account->endpoint))
+		return err_set(err, ERR_INVALID,
+			       "store %s: no token is sent over plain http; let the endpoint be "
+			       "https",
+			       url);
+	return identity_init(&azure->identity, err);
+}
+
 static void azure_close(struct store *store)
 {
-	azure_container_release(container_of(store));
-	free(store);
+	struct azure_store *azure = azure_of(store);
+
+	retrying_client_free(azure->client);
+	credential_cache_release(&azure->tokens);
+	identity_release(&azure->identity);
+	azure_account_release(&azure->account);
+	free(azure);
 }
 
 static int azure_open(const char *url, bool create, bool read_only, struct store **store,
@@ -1021,14 +929,16 @@ static int azure_open(const char *url, bool create, bool read_only, struct store
 	if (cancel_check(cancel, err) < 0)
 		return -1;
 	azure = memory_new(sizeof(*azure));
-	if (azure_container_init(&azure->container, url, err) < 0) {
-		free(azure);
+	credential_cache_init(&azure->tokens, &credential_source, &azure->identity);
+	if (init_account(azure, url, err) < 0) {
+		azure_close(&azure->http.store);
 		return -1;
 	}
+	azure->client = retrying_client_new(NULL);
 	azure->http = (struct http_store){{.ops = &azure_store_ops},
 					  &ops,
-					  azure->container.account.prefix,
-					  azure->container.client};
+					  azure->account.prefix,
+					  azure->client};
 	*store = &azure->http.store;
 	return 0;
 }
@@ -1037,18 +947,17 @@ static int azure_open(const char *url, bool create, bool read_only, struct store
 
 static void azure_describe(struct store *store, char *text, size_t capacity)
 {
-	const struct azure_container *container = container_of(store);
+	const struct azure_store *azure = azure_of(store);
 
-	snprintf(text, capacity, "%s, credentials: %s", container->account.endpoint,
-		 container->credentials ? azure_credentials_source(container->credentials)
-					: container->account.source);
+	snprintf(text, capacity, "%s, credentials: %s", azure->account.endpoint,
+		 azure->identity.ask ? azure->identity.source : azure->account.source);
 }
 
 /* Without a key or a signature there is a token, for which http is refused. */
 static void azure_read_health(struct store *store, struct store_health *health)
 {
 	http_store_read_health(store, health);
-	health->in_the_clear = !uri_is_confidential(container_of(store)->account.endpoint);
+	health->in_the_clear = !uri_is_confidential(azure_of(store)->account.endpoint);
 }
 
 const struct store_ops azure_store_ops = {

@@ -242,16 +242,14 @@ static int read_once(struct store *store, const char *key, struct part_read *par
 		       : part->taker->take(part->taker->arg, 0, unused.data, unused.size, err);
 }
 
-static int get_once(struct store *store, const char *key, uint64_t offset, size_t size,
+static int get_once(struct store *store, const char *key, const struct part_read *part,
 		    struct bytes *out, bool *other, struct cancel *cancel, struct err *err)
 {
 	auto_(http_response_release) struct http_response response = {0};
-	size_t limit = out->limit;
+	size_t limit = out->limit, size = part->size;
 	bool lent = out->size == 0;
 	int result;
 
-	if (size == 0)
-		return cancel_check(cancel, err);
 	if (lent) {
 		response.body = *out;
 		*out = (struct bytes){.limit = limit};
@@ -261,7 +259,8 @@ static int get_once(struct store *store, const char *key, uint64_t offset, size_
 	if (size != STORE_TO_END)
 		response.body.limit = size + ERROR_BODY_SIZE;
 	if (size == STORE_TO_END || bytes_reserve(&response.body, size, err) == 0)
-		result = get_part(store, key, offset, size, &response, out, other, cancel, err);
+		result = get_part(store, key, part->offset, size, &response, out, other, cancel,
+				  err);
 	else
 		result = err_wrap(err, "%s", key);
 	if (lent && !out->data) {
@@ -274,11 +273,11 @@ static int get_once(struct store *store, const char *key, uint64_t offset, size_
 }
 
 /* Another part than was asked for, or the whole object, may come from something in between, and the
- * next answer from the store. */
-int http_store_get(struct store *store, const char *key, uint64_t offset, size_t size,
-		   struct bytes *out, struct cancel *cancel, struct err *err)
+ * next answer from the store. `out` NULL: the part is taken while it arrives. */
+static int ask_for_part(struct store *store, const char *key, struct part_read *part,
+			struct bytes *out, struct cancel *cancel, struct err *err)
 {
-	size_t before = out->size;
+	size_t before = out ? out->size : 0;
 	struct err own = {0};
 	bool other = true;
 	int result = -1;
@@ -286,36 +285,34 @@ int http_store_get(struct store *store, const char *key, uint64_t offset, size_t
 	for (int i = 0; result < 0 && other && i < GET_TRIES; i++) {
 		if (i > 0 && cancel_sleep(cancel, (int64_t)i * GET_PAUSE_MS, err) < 0)
 			return -1;
-		out->size = before;
 		own = (struct err){0};
 		other = false;
-		result = get_once(store, key, offset, size, out, &other, cancel, &own);
+		if (out)
+			out->size = before;
+		result = out ? get_once(store, key, part, out, &other, cancel, &own)
+			     : read_once(store, key, part, &other, cancel, &own);
 	}
 	if (result < 0 && err)
 		*err = own;
 	return result;
 }
 
+int http_store_get(struct store *store, const char *key, uint64_t offset, size_t size,
+		   struct bytes *out, struct cancel *cancel, struct err *err)
+{
+	struct part_read part = {offset, size, NULL};
+
+	return size == 0 ? cancel_check(cancel, err)
+			 : ask_for_part(store, key, &part, out, cancel, err);
+}
+
 int http_store_read(struct store *store, const char *key, uint64_t offset, size_t size,
 		    const struct store_taker *taker, struct cancel *cancel, struct err *err)
 {
 	struct part_read part = {offset, size, taker};
-	struct err own = {0};
-	bool other = true;
-	int result = -1;
 
-	if (size == 0)
-		return cancel_check(cancel, err);
-	for (int i = 0; result < 0 && other && i < GET_TRIES; i++) {
-		if (i > 0 && cancel_sleep(cancel, (int64_t)i * GET_PAUSE_MS, err) < 0)
-			return -1;
-		own = (struct err){0};
-		other = false;
-		result = read_once(store, key, &part, &other, cancel, &own);
-	}
-	if (result < 0 && err)
-		*err = own;
-	return result;
+	return size == 0 ? cancel_check(cancel, err)
+			 : ask_for_part(store, key, &part, NULL, cancel, err);
 }
 
 /* --- listing --- */

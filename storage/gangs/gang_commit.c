@@ -298,20 +298,19 @@ static void remove_own_part(struct storage *storage, struct snapshot_id id, stru
 	storage->transfer.store->ops->remove(storage->transfer.store, key, cancel, NULL);
 }
 
+static int64_t next_pause(unsigned tries, int64_t first_ms, int64_t most_ms)
+{
+	return first_ms + backoff_ms(tries, first_ms, most_ms, backoff_random());
+}
+
 /* The errors that pass by themselves. While it waits for others anyway, a member waits for the
  * store, too. */
 static int pause_after(struct gang_round *round, unsigned tries, const struct err *own,
 		       struct err *err)
 {
-	struct backoff pause = {
-		.tries = tries,
-		.first_ms = LOOK_FIRST_MS,
-		.most_ms = LOOK_MOST_MS,
-		.random = backoff_random(),
-	};
-
 	if (own->kind == ERR_RETRY)
-		return cancel_sleep(round->cancel, LOOK_FIRST_MS + backoff_ms(&pause), err);
+		return cancel_sleep(round->cancel, next_pause(tries, LOOK_FIRST_MS, LOOK_MOST_MS),
+				    err);
 	if (err)
 		*err = *own;
 	return -1;
@@ -440,18 +439,6 @@ struct gang_schedule {
 	/* The parts of all were there when they were listed last. */
 	bool full;
 };
-
-static int64_t next_pause(unsigned tries, int64_t first_ms, int64_t most_ms)
-{
-	struct backoff pause = {
-		.tries = tries,
-		.first_ms = first_ms,
-		.most_ms = most_ms,
-		.random = backoff_random(),
-	};
-
-	return first_ms + backoff_ms(&pause);
-}
 
 static bool is_urgent(const struct gang_round *round)
 {

@@ -184,17 +184,10 @@ int gang_event_decode(json_t *body, uint32_t attempt, uint32_t number, struct ga
 	return 0;
 }
 
-static bool steps_equal(const struct gang_steps *a, const struct gang_steps *b)
-{
-	return a->count == b->count && memcmp(a->at, b->at, a->count * sizeof(a->at[0])) == 0;
-}
-
 bool gang_event_equal(const struct gang_event *a, const struct gang_event *b)
 {
-	return a->number == b->number && a->kind == b->kind && a->member == b->member &&
-	       a->round == b->round && a->step == b->step && a->at_least == b->at_least &&
-	       a->left_ms == b->left_ms && a->code == b->code && a->more == b->more &&
-	       a->gone == b->gone && a->saves == b->saves && steps_equal(&a->steps, &b->steps) &&
-	       text_equal(a->nonce, b->nonce) && text_equal(a->host, b->host) &&
-	       text_equal(a->reason, b->reason);
+	auto_json json_t *first = gang_event_encode(a, 0, "", NULL);
+	auto_json json_t *second = gang_event_encode(b, 0, "", NULL);
+
+	return first && second && json_equal(first, second);
 }

@@ -171,26 +171,18 @@ char *gcs_json_url(const struct gcs_address *address, unsigned asked, const char
 			   query);
 }
 
-static void add_text(struct bytes *body, const char *text)
-{
-	bytes_append(body, text, strlen(text), NULL);
-}
-
 void gcs_json_add_body(struct bytes *body, const char *boundary, const char *checksum,
 		       const void *data, size_t size)
 {
-	auto_free char *head =
-		text_format("--%s\r\n"
-			    "Content-Type: application/json; charset=UTF-8\r\n\r\n"
-			    "{\"crc32c\": \"%s\"}\r\n"
-			    "--%s\r\n"
-			    "Content-Type: application/octet-stream\r\n\r\n",
-			    boundary, checksum, boundary);
-	auto_free char *tail = text_format("\r\n--%s--\r\n", boundary);
-
-	add_text(body, head);
+	bytes_format(body, NULL,
+		     "--%s\r\n"
+		     "Content-Type: application/json; charset=UTF-8\r\n\r\n"
+		     "{\"crc32c\": \"%s\"}\r\n"
+		     "--%s\r\n"
+		     "Content-Type: application/octet-stream\r\n\r\n",
+		     boundary, checksum, boundary);
 	bytes_append(body, data, size, NULL);
-	add_text(body, tail);
+	bytes_format(body, NULL, "\r\n--%s--\r\n", boundary);
 }
 
 void gcs_json_add_page_query(struct bytes *query, const char *prefix, enum store_depth depth,
@@ -268,13 +260,6 @@ static int read_page(json_t *page, const char *prefix, struct store_listing *lis
 	return 0;
 }
 
-static void move_objects(struct store_listing *from, struct store_listing *to)
-{
-	for (size_t i = 0; i < from->count; i++)
-		store_listing_add_dated(to, from->items[i].key, from->items[i].size,
-					from->items[i].modified_ms);
-}
-
 int gcs_json_read_page(const void *body, size_t size, const char *prefix,
 		       struct store_listing *listing, char **next, struct err *err)
 {
@@ -289,7 +274,9 @@ int gcs_json_read_page(const void *body, size_t size, const char *prefix,
 		return err_set(err, ERR_CORRUPT, "the answer is no list of objects");
 	if (read_page(page, prefix, &found, err) < 0)
 		return -1;
-	move_objects(&found, listing);
+	for (size_t i = 0; i < found.count; i++)
+		store_listing_add_dated(listing, found.items[i].key, found.items[i].size,
+					found.items[i].modified_ms);
 	token = json_text_or(page, "nextPageToken", "");
 	if (token[0])
 		*next = text_copy(token);
@@ -397,11 +384,6 @@ static struct gcs_store *gcs_of(struct store *store)
 	return (struct gcs_store *)store;
 }
 
-static bool is_emulated(const struct gcs_store *store)
-{
-	return store->address.anonymous;
-}
-
 /* --- one try --- */
 
 static int authorize_call(struct call_attempt *attempt, int64_t skew_ms, struct cancel *cancel,
@@ -462,7 +444,7 @@ static enum call_verdict judge_response(void *arg, const struct http_response *r
 	enum call_verdict verdict;
 
 	gcs_json_read_reply(&reply, response, facts, attempt->sent_ms, attempt->checksum,
-			    is_emulated(attempt->store));
+			    attempt->store->address.anonymous);
 	verdict = store_reply_judge(&gcs_replies, &reply, err);
 	attempt->refused = verdict == CALL_REFRESH || verdict == CALL_SKEWED;
 	return verdict;
@@ -543,7 +525,7 @@ static int gcs_open(const char *url, bool create, bool read_only, struct store *
 					gcs->address.prefix,
 					gcs->client};
 	/* Of the real service it is known. */
-	if (is_emulated(gcs) && create && !read_only &&
+	if (gcs->address.anonymous && create && !read_only &&
 	    http_store_prove_if_absent(&gcs->http.store, url, "\"ifGenerationMatch=0\"",
 				       "use another store", cancel, err) < 0) {
 		gcs_close(&gcs->http.store);

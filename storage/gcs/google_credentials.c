@@ -241,10 +241,7 @@ int google_account_subject(const struct google_account *account, const void *tex
 		start = json_text_or(object, account->subject_field, "");
 		size = strlen(start);
 	}
-	/* A token file may end in a newline. */
-	while (size && strchr(" \t\r\n", start[size - 1]))
-		size--;
-	*token = text_copy_n(size ? start : "", size);
+	*token = bearer_token_trimmed(start, size);
 	if (bearer_token_is_valid(*token))
 		return 0;
 	free(steal(token));
@@ -301,13 +298,32 @@ int google_subject_token_get(const struct google_account *account, char **subjec
 	return subject_from_file(account, subject, err);
 }
 
-static const char *const form_headers[] = {"Content-Type: application/x-www-form-urlencoded", NULL};
-
 static int check_confidential(const char *url, const char *name, struct err *err)
 {
 	if (uri_is_confidential(url))
 		return 0;
 	return err_set(err, ERR_INVALID, "%s: no secret is sent over plain http", name);
+}
+
+/* `authorization`: a header more; NULL: none. */
+static int post_form(const char *name, const char *url, const char *authorization,
+		     struct bytes *form, struct bearer_token *token, struct cancel *cancel,
+		     struct err *err)
+{
+	const char *const headers[] = {"Content-Type: application/x-www-form-urlencoded",
+				       authorization, NULL};
+
+	if (check_confidential(url, name, err) < 0)
+		return -1;
+	return token_endpoint_get(
+		&(struct token_endpoint){
+			.name = name,
+			.method = "POST",
+			.url = url,
+			.headers = headers,
+			.body = uri_text(form),
+		},
+		token, cancel, err);
 }
 
 /* --- a key --- */
@@ -330,23 +346,13 @@ static int refresh_user_token(const struct google_account *account, struct beare
 			      struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes form = {0};
-	const char *name = "Google's token service";
 
 	uri_add(&form, "grant_type", "refresh_token");
 	uri_add(&form, "client_id", account->client_id);
 	uri_add(&form, "client_secret", account->client_secret);
 	uri_add(&form, "refresh_token", account->refresh_token);
-	if (check_confidential(account->token_url, name, err) < 0)
-		return -1;
-	return token_endpoint_get(
-		&(struct token_endpoint){
-			.name = name,
-			.method = "POST",
-			.url = account->token_url,
-			.headers = form_headers,
-			.body = uri_text(&form),
-		},
-		token, cancel, err);
+	return post_form("Google's token service", account->token_url, NULL, &form, token, cancel,
+			 err);
 }
 
 /* --- another issuer --- */
@@ -367,7 +373,6 @@ static int exchange_subject_token(const struct google_account *account, struct b
 {
 	auto_(bytes_release) struct bytes form = {0};
 	auto_free char *subject = NULL, *basic = basic_authorization(account);
-	const char *const headers[] = {form_headers[0], basic, NULL};
 	const char *name = "Google's token exchange";
 
 	if (check_confidential(account->token_url, name, err) < 0 ||
@@ -379,15 +384,7 @@ static int exchange_subject_token(const struct google_account *account, struct b
 	uri_add(&form, "scope", account->impersonation_url ? SCOPE_ALL : SCOPE_STORAGE);
 	uri_add(&form, "subject_token_type", account->subject_type);
 	uri_add(&form, "subject_token", subject);
-	return token_endpoint_get(
-		&(struct token_endpoint){
-			.name = name,
-			.method = "POST",
-			.url = account->token_url,
-			.headers = headers,
-			.body = uri_text(&form),
-		},
-		token, cancel, err);
+	return post_form(name, account->token_url, basic, &form, token, cancel, err);
 }
 
 /* --- acting as a service account --- */
@@ -436,41 +433,36 @@ static int impersonate_account(const struct google_account *account, const char 
 	return read_acting_token(&response, token, err);
 }
 
-static int get_source_token(const struct google_account *account, int64_t wall_ms,
-			    struct bearer_token *token, struct cancel *cancel, struct err *err)
-{
-	struct google_account source;
-
-	switch (account->kind) {
-	case GOOGLE_SERVICE_ACCOUNT:
-		return get_service_token(account, wall_ms, token, err);
-	case GOOGLE_USER:
-		return refresh_user_token(account, token, cancel, err);
-	case GOOGLE_EXTERNAL:
-		return exchange_subject_token(account, token, cancel, err);
-	case GOOGLE_IMPERSONATED:
-		break;
-	}
-	if (google_account_read(account->source, &source, err) < 0)
-		return err_wrap(err, "source_credentials");
-	if (source.kind == GOOGLE_IMPERSONATED)
-		return err_set(err, ERR_INVALID, "source_credentials are impersonated themselves");
-	return google_token_exchange_account(&source, wall_ms, token, cancel, err);
-}
-
 int google_token_exchange_account(const struct google_account *account, int64_t wall_ms,
 				  struct bearer_token *token, struct cancel *cancel,
 				  struct err *err)
 {
-	struct bearer_token own = {0};
-	int result;
+	struct google_account source;
+	struct bearer_token own = {0}, *target = account->impersonation_url ? &own : token;
+	int result = -1;
 
-	if (!account->impersonation_url)
-		return get_source_token(account, wall_ms, token, cancel, err);
-	if (get_source_token(account, wall_ms, &own, cancel, err) < 0)
-		return -1;
-	result = impersonate_account(account, own.text, token, cancel, err);
-	free(own.text);
+	switch (account->kind) {
+	case GOOGLE_SERVICE_ACCOUNT:
+		result = get_service_token(account, wall_ms, target, err);
+		break;
+	case GOOGLE_USER:
+		result = refresh_user_token(account, target, cancel, err);
+		break;
+	case GOOGLE_EXTERNAL:
+		result = exchange_subject_token(account, target, cancel, err);
+		break;
+	case GOOGLE_IMPERSONATED:
+		if (google_account_read(account->source, &source, err) < 0)
+			return err_wrap(err, "source_credentials");
+		if (source.kind == GOOGLE_IMPERSONATED)
+			return err_set(err, ERR_INVALID,
+				       "source_credentials are impersonated themselves");
+		result = google_token_exchange_account(&source, wall_ms, target, cancel, err);
+		break;
+	}
+	if (result == 0 && target == &own)
+		result = impersonate_account(account, own.text, token, cancel, err);
+	bearer_token_free(own.text);
 	return result;
 }
 

@@ -36,23 +36,21 @@ struct retry_policy_decision retry_policy_decide(const struct retry_policy_facts
 {
 	bool last_window = facts->left_ms <= LAST_WINDOW_MS;
 	int64_t patience_left_ms = facts->patience_ms - facts->spent_ms;
-	struct backoff backoff = {
-		.tries = facts->tries,
-		.first_ms =
-			facts->cause == RETRY_THROTTLED ? FIRST_PAUSE_THROTTLED_MS : FIRST_PAUSE_MS,
-		.most_ms = last_window ? LAST_WINDOW_PAUSE_MS : LONGEST_PAUSE_MS,
-		.random = facts->random,
-	};
-	int64_t pause_ms = backoff_ms(&backoff);
+	int64_t asked_ms = minimum_ms(facts->asked_ms, RETRY_AFTER_MOST_MS);
+	int64_t pause_ms =
+		backoff_ms(facts->tries,
+			   facts->cause == RETRY_THROTTLED ? FIRST_PAUSE_THROTTLED_MS
+							   : FIRST_PAUSE_MS,
+			   last_window ? LAST_WINDOW_PAUSE_MS : LONGEST_PAUSE_MS, facts->random);
 
 	if (last_window)
 		return (struct retry_policy_decision){facts->left_ms > pause_ms, pause_ms};
-	backoff.retry_after_ms = minimum_ms(facts->asked_ms, RETRY_AFTER_MOST_MS);
-	if (backoff.retry_after_ms > patience_left_ms || patience_left_ms < 0)
+	if (asked_ms > patience_left_ms || patience_left_ms < 0)
 		return (struct retry_policy_decision){false, 0};
+	/* Nobody comes back before the time that the server asked for, and not all at once then. */
+	pause_ms += asked_ms > 0 ? asked_ms : 0;
 	/* A long pause is cut, not the last try: patience of 30 s is 30 s, whatever comes up. */
-	return (struct retry_policy_decision){true,
-					      minimum_ms(backoff_ms(&backoff), patience_left_ms)};
+	return (struct retry_policy_decision){true, minimum_ms(pause_ms, patience_left_ms)};
 }
 
 int64_t retry_policy_stall_ms(int64_t left_ms)

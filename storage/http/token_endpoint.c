@@ -3,6 +3,7 @@
 #include "base/backoff.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "credential_cache.h"
@@ -11,6 +12,10 @@
 #include <string.h>
 
 /* A bearer token and its life, as token services hand it out; kept in a credential_cache. */
+
+enum {
+	ANSWER_LIMIT = 256 * 1024
+};
 
 void *bearer_token_copy(const void *text)
 {
@@ -39,11 +44,32 @@ bool bearer_token_is_valid(const char *text)
 	return true;
 }
 
+char *bearer_token_trimmed(const char *text, size_t size)
+{
+	while (size && strchr(" \t\r\n", text[size - 1]))
+		size--;
+	return text_copy_n(size ? text : "", size);
+}
+
+int bearer_token_read_file(const char *path, char **token, struct err *err)
+{
+	auto_(bytes_release) struct bytes text = {.limit = ANSWER_LIMIT};
+
+	if (file_read(path, &text, err) < 0)
+		return -1;
+	*token = bearer_token_trimmed((const char *)text.data, text.size);
+	if (text.data)
+		explicit_bzero(text.data, text.size);
+	if (bearer_token_is_valid(*token))
+		return 0;
+	bearer_token_free(steal(token));
+	return err_set(err, ERR_FAILED, "%s holds no token", path);
+}
+
 enum {
 	TRIES = 3,
 	FIRST_PAUSE_MS = 300,
 	LONGEST_PAUSE_MS = 600,
-	ANSWER_LIMIT = 256 * 1024,
 	METADATA_CONNECT_MS = 1000,
 	METADATA_MS = 5000,
 	SERVICE_CONNECT_MS = 5000,
@@ -150,19 +176,18 @@ int token_endpoint_perform(const struct token_endpoint *endpoint, struct http_re
 			   struct cancel *cancel, struct err *err)
 {
 	auto_(http_free) struct http *http = NULL;
-	struct backoff backoff = {.first_ms = FIRST_PAUSE_MS,
-				  .most_ms = LONGEST_PAUSE_MS,
-				  .random = BACKOFF_WHOLE};
 	struct err why = {0};
+	int64_t pause_ms;
 
 	if (http_new(&http, err) < 0)
 		return -1;
-	for (;;) {
+	for (unsigned tries = 1;; tries++) {
 		if (ask_once(http, endpoint, response, cancel, &why) == 0)
 			return 0;
-		if (why.kind != ERR_RETRY || ++backoff.tries == TRIES)
+		if (why.kind != ERR_RETRY || tries == TRIES)
 			break;
-		if (cancel_sleep(cancel, backoff_ms(&backoff), err) < 0)
+		pause_ms = backoff_ms(tries, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, BACKOFF_WHOLE);
+		if (cancel_sleep(cancel, pause_ms, err) < 0)
 			return -1;
 	}
 	/* Nobody there at all: not that cloud's machine, and waiting does not make it one. */

@@ -4,6 +4,7 @@
 #define TOKEN_ENDPOINT_H
 
 #include "base/cancel.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/http.h"
 
@@ -27,9 +28,16 @@ void *bearer_token_copy(const void *text);
 bool bearer_token_equal(const void *a, const void *b);
 /* Clears what was secret. NULL is fine. */
 void bearer_token_free(void *text);
+AUTO_POINTER(char, bearer_token_free);
 
 /* PURE. True for what may stand in a header: not empty, no blanks and no control characters. */
 bool bearer_token_is_valid(const char *text);
+
+/* PURE. Without white space at the end, as files have it. The caller frees. */
+char *bearer_token_trimmed(const char *text, size_t size);
+/* The token that a file holds, which others replace: to be read each time. The caller frees it, by
+ * bearer_token_free(). ERR_FAILED: it holds none. */
+int bearer_token_read_file(const char *path, char **token, struct err *err);
 
 struct token_endpoint {
 	const char *name; /* for errors: "the metadata server" */

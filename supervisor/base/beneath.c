@@ -285,41 +285,17 @@ int beneath_read(int directory, const char *path, struct bytes *out, struct err 
 	return file_read_all(fd, out, err) < 0 ? err_wrap(err, "%s", path) : 0;
 }
 
-static int write_temporary(int in, const char *name, const void *data, size_t size, bool durable,
-			   struct err *err)
-{
-	auto_close int fd =
-		openat(in, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-
-	if (fd < 0)
-		return err_os(err, errno, "%s", name);
-	if (file_write_all(fd, data, size, err) < 0)
-		return err_wrap(err, "%s", name);
-	return durable && fsync(fd) < 0 ? err_os(err, errno, "%s", name) : 0;
-}
-
 int beneath_replace(int directory, const char *path, const void *data, size_t size, bool durable,
 		    struct err *err)
 {
 	auto_(beneath_parent_close) struct beneath_parent parent = BENEATH_PARENT(directory);
-	auto_free char *temporary = NULL;
 	const char *name;
-	char nonce[33];
 	int in = beneath_parent_of(&parent, path, &name);
 
 	if (in < 0)
 		return err_os(err, errno, "%s", path);
-	random_hex(nonce);
-	temporary = text_format("%s.%.8s.tmp", name, nonce);
-	if (write_temporary(in, temporary, data, size, durable, err) < 0) {
-		unlinkat(in, temporary, 0);
+	if (file_replace_at(in, name, data, size, durable, err) < 0)
 		return -1;
-	}
-	if (renameat(in, temporary, in, name) < 0) {
-		err_os(err, errno, "%s", path);
-		unlinkat(in, temporary, 0);
-		return -1;
-	}
 	if (!durable)
 		return 0;
 	/* One opened with O_PATH cannot be synced. */

@@ -19,6 +19,13 @@ struct cancel {
 	_Atomic int64_t deadline_ms; /* monotonic, or CLOCK_NEVER */
 };
 
+/* As an initialiser: only the deadline ends the work, because nobody raises this one. It needs no
+ * release. */
+#define CANCEL_AT(at_ms)                         \
+	{                                        \
+		.fd = -1, .deadline_ms = (at_ms) \
+	}
+
 int cancel_init(struct cancel *cancel, struct err *err);
 void cancel_release(struct cancel *cancel);
 AUTO(struct cancel, cancel_release);

@@ -62,7 +62,4 @@ int err_os(struct err *err, int errno_value, const char *format, ...)
 /* Prepends context: "outer: inner". Keeps the kind. */
 int err_wrap(struct err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The kind as a lower-case word for JSON and logs: "no_space". Static. */
-const char *err_kind_name(enum err_kind kind);
-
 #endif

@@ -141,8 +141,8 @@ int file_sync_directory(const char *path, struct err *err)
 	return file_sync_held_directory(fd, err) < 0 ? err_wrap(err, "%s", path) : 0;
 }
 
-static int write_and_rename(const char *path, const void *data, size_t size, bool durable,
-			    struct err *err)
+int file_replace_at(int directory, const char *path, const void *data, size_t size, bool durable,
+		    struct err *err)
 {
 	char nonce[33];
 	auto_free char *temporary = NULL;
@@ -150,16 +150,17 @@ static int write_and_rename(const char *path, const void *data, size_t size, boo
 
 	random_hex(nonce);
 	temporary = text_format("%s.%.8s.tmp", path, nonce);
-	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	fd = openat(directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		    0666);
 	if (fd < 0)
 		return err_os(err, errno, "%s", temporary);
 	if (file_write_all(fd, data, size, err) < 0) {
-		unlink(temporary);
+		unlinkat(directory, temporary, 0);
 		return err_wrap(err, "%s", path);
 	}
-	if ((durable && fsync(fd) < 0) || rename(temporary, path) < 0) {
+	if ((durable && fsync(fd) < 0) || renameat(directory, temporary, directory, path) < 0) {
 		err_os(err, errno, "%s", path);
-		unlink(temporary);
+		unlinkat(directory, temporary, 0);
 		return -1;
 	}
 	return 0;
@@ -169,14 +170,14 @@ int file_write(const char *path, const void *data, size_t size, struct err *err)
 {
 	auto_free char *directory = parent_of(path);
 
-	if (write_and_rename(path, data, size, true, err) < 0)
+	if (file_replace_at(AT_FDCWD, path, data, size, true, err) < 0)
 		return -1;
 	return file_sync_directory(directory, err);
 }
 
 int file_replace(const char *path, const void *data, size_t size, struct err *err)
 {
-	return write_and_rename(path, data, size, false, err);
+	return file_replace_at(AT_FDCWD, path, data, size, false, err);
 }
 
 int file_make_directories(const char *path, mode_t mode, struct err *err)

@@ -34,6 +34,10 @@ int file_write(const char *path, const void *data, size_t size, struct err *err)
 /* Writes all or nothing, but without fsync, so that it never waits for a busy disk: for files whose
  * readers are on this machine. */
 int file_replace(const char *path, const void *data, size_t size, struct err *err);
+/* The same, of a path from a directory that is held open. `durable`: the file is on the disk then,
+ * but its name perhaps not. */
+int file_replace_at(int directory, const char *path, const void *data, size_t size, bool durable,
+		    struct err *err);
 
 /* Calls write(2) until all is written. ERR_RETRY: the descriptor is non-blocking and full. */
 int file_write_all(int fd, const void *data, size_t size, struct err *err);

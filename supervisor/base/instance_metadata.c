@@ -157,19 +157,19 @@ int instance_metadata_send(struct instance_metadata *client, const char *method,
 									      : CONNECT_TIMEOUT_MS,
 		.timeout_ms = client->timeout_ms,
 	};
-	struct backoff backoff = {.first_ms = FIRST_PAUSE_MS,
-				  .most_ms = LONGEST_PAUSE_MS,
-				  .random = BACKOFF_WHOLE};
 	struct err own_err = {0};
+	unsigned tries = 0;
+	int64_t pause_ms;
 	int result;
 
 	client->response.body.limit = REPLY_LIMIT;
 	client->response.status = 0;
 	for (;;) {
 		result = http_perform(client->http, &request, &client->response, cancel, &own_err);
-		if (!may_pass(client, result, &own_err) || ++backoff.tries >= client->tries)
+		if (!may_pass(client, result, &own_err) || ++tries >= client->tries)
 			break;
-		if (cancel_sleep(cancel, backoff_ms(&backoff), err) < 0) {
+		pause_ms = backoff_ms(tries, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, BACKOFF_WHOLE);
+		if (cancel_sleep(cancel, pause_ms, err) < 0) {
 			client->response.status = 0;
 			return -1;
 		}

@@ -108,6 +108,13 @@ bool text_ends(const char *text, const char *suffix)
 	return length >= end && strcmp(text + length - end, suffix) == 0;
 }
 
+bool text_is_one_of(const char *text, const char *const *words)
+{
+	while (*words && !text_equal(text, *words))
+		words++;
+	return *words != NULL;
+}
+
 static bool is_continuation_byte(char byte)
 {
 	return ((unsigned char)byte & 0xC0) == 0x80;

@@ -31,6 +31,8 @@ const char *text_from_environment(const char *name);
 bool text_equal(const char *a, const char *b);
 bool text_starts(const char *text, const char *prefix);
 bool text_ends(const char *text, const char *suffix);
+/* `words` ends with NULL. */
+bool text_is_one_of(const char *text, const char *const *words);
 
 /* Does the POSIX extended regular expression match somewhere? `^`, `$`, `.` and `[^x]` stop at the
  * ends of lines. */

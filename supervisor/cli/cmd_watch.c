@@ -31,7 +31,8 @@
 
 enum {
 	CODE_TIMED_OUT = 1,
-	CODE_NONE = -1
+	CODE_NONE = -1,
+	NOTICE_VARIABLES = 6
 };
 
 struct watch_line {
@@ -183,38 +184,26 @@ static void print_notice(struct watching *watching, const struct notice *notice)
 
 /* --- the command --- */
 
-extern char **environ;
-
-enum {
-	NOTICE_VARIABLES = 6
-};
-
-/* The first NOTICE_VARIABLES are the caller's to free: getenv() and shells take the first of two.
- */
-static char **command_environment(const struct notice *notice)
+/* A caller frees the list, and `texts`, which hold what the notice says. */
+static char **command_environment(const struct notice *notice, char *texts[NOTICE_VARIABLES + 1])
 {
 	static const char *const members[NOTICE_VARIABLES][2] = {
 		{"KIND", "kind"},     {"SOURCE", "source"},     {"IDENTITY", "identity"},
 		{"REASON", "reason"}, {"DEADLINE", "deadline"}, {"SECONDS_LEFT", "seconds_left"},
 	};
 	auto_json json_t *about = notice_format_json(notice);
-	size_t count = 0;
-	char **environment;
 
-	while (environ[count])
-		count++;
-	environment = memory_new((count + NOTICE_VARIABLES + 1) * sizeof(*environment));
 	for (size_t i = 0; i < NOTICE_VARIABLES; i++) {
 		json_t *value = json_object_get(about, members[i][1]);
 
-		environment[i] = json_is_number(value)
-					 ? text_format("REPRIEVE_NOTICE_%s=%.3f", members[i][0],
-						       json_number_value(value))
-					 : text_format("REPRIEVE_NOTICE_%s=%s", members[i][0],
-						       json_text_or(about, members[i][1], ""));
+		texts[i] = json_is_number(value)
+				   ? text_format("REPRIEVE_NOTICE_%s=%.3f", members[i][0],
+						 json_number_value(value))
+				   : text_format("REPRIEVE_NOTICE_%s=%s", members[i][0],
+						 json_text_or(about, members[i][1], ""));
 	}
-	memcpy(environment + NOTICE_VARIABLES, environ, count * sizeof(*environment));
-	return environment;
+	texts[NOTICE_VARIABLES] = NULL;
+	return child_variables((const char *const *)texts, NULL);
 }
 
 /* As shells have it. */
@@ -229,12 +218,12 @@ static void note_command_end(struct watching *watching, int code)
 
 static void start_command(struct watching *watching, const struct notice *notice)
 {
-	char **environment = command_environment(notice);
+	char *texts[NOTICE_VARIABLES + 1];
+	auto_free char **environment = command_environment(notice, texts);
 	int failed = program_start(watching->command, environment, NULL, 0, &watching->pid);
 
 	for (size_t i = 0; i < NOTICE_VARIABLES; i++)
-		free(environment[i]);
-	free(environment);
+		free(texts[i]);
 	if (!failed)
 		return;
 	log_error("watch: %s: %s", watching->command[0], strerror(failed));

@@ -16,6 +16,15 @@
 
 /* --- one's own session --- */
 
+enum session_line {
+	SESSION_JOB,
+	SESSION_MEMBER,
+	SESSION_PROCESS, /* the job's main process, as process_identity() has it */
+	SESSION_STORE,
+	SESSION_PLACE, /* two lines: boot, checkpoint directory */
+	SESSION_LINES
+};
+
 /*
  * The runtime directory of one supervisor, where its clients find it: control socket, notice file,
  * shim channel. It is removed when the supervisor ends; after a kill, a next supervisor removes
@@ -26,10 +35,7 @@
 struct session {
 	char *directory; /* absolute; short enough that any file in it fits a socket address */
 	int lock_fd;
-	/* what others read of it */
-	char *job;
-	unsigned member;
-	char *process, *store, *place;
+	char *lines[SESSION_LINES]; /* what others read of it; NULL: an empty line */
 };
 
 /*

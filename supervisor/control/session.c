@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,48 +77,40 @@ static int open_lock(const char *directory, int flags)
 	return open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-/* PIDs are not comparable between two. */
-static uint64_t pid_namespace(void)
-{
-	uint64_t device, inode;
-
-	return proc_pid_namespace(&device, &inode) ? inode : 0;
-}
-
 /* --- one's own --- */
 
-static int write_about(const char *session, const char *job, unsigned member, const char *process,
-		       const char *store, const char *place, struct err *err)
+static int write_about(const char *session, char *const *lines, struct err *err)
 {
 	auto_free char *path = text_format("%s/" ABOUT, session);
-	auto_free char *text =
-		text_format("%s\n%u\n%s\n%s\n%s", job, member, process ? process : "",
-			    store ? store : "", place ? place : "");
+	auto_(bytes_release) struct bytes text = {0};
 
-	return file_replace(path, text, strlen(text), err);
+	for (int i = 0; i < SESSION_LINES; i++)
+		bytes_format(&text, NULL, "%s%s", i > 0 ? "\n" : "", lines[i] ? lines[i] : "");
+	return file_replace(path, text.data, text.size, err);
 }
 
-static void note(const struct session *session)
+/* Takes over `text`. */
+static void note_line(struct session *session, enum session_line line, char *text)
 {
+	free(session->lines[line]);
+	session->lines[line] = text;
 	if (session->directory)
-		(void)write_about(session->directory, session->job, session->member,
-				  session->process, session->store, session->place, NULL);
+		(void)write_about(session->directory, session->lines, NULL);
 }
 
 /* Returns the descriptor of the lock, which is held; -1 on error. */
-static int fill_new_session(const char *path, const char *job, unsigned member, struct err *err)
+static int fill_new_session(const char *path, char *const *lines, struct err *err)
 {
 	auto_close int lock = open_lock(path, O_RDWR | O_CREAT | O_EXCL);
 
 	if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0)
 		return err_os(err, errno, "%s", path);
-	if (write_about(path, job, member, NULL, NULL, NULL, err) < 0)
+	if (write_about(path, lines, err) < 0)
 		return -1;
 	return steal_fd(&lock);
 }
 
-static int open_session_in(const char *above, const char *job, unsigned member,
-			   struct session *session, struct err *err)
+static int open_session_in(const char *above, struct session *session, struct err *err)
 {
 	char nonce[33];
 
@@ -134,7 +125,7 @@ static int open_session_in(const char *above, const char *job, unsigned member,
 		return err_set(err, ERR_DENIED, "%s is too long for a socket address", path);
 	if (mkdir(hidden, 0700) < 0)
 		return err_os(err, errno, "cannot make directory %s", hidden);
-	auto_close int lock = fill_new_session(hidden, job, member, err);
+	auto_close int lock = fill_new_session(hidden, session->lines, err);
 	if (lock >= 0 && rename(hidden, path) < 0) {
 		err_os(err, errno, "%s", path);
 		close(steal_fd(&lock));
@@ -143,10 +134,8 @@ static int open_session_in(const char *above, const char *job, unsigned member,
 		file_remove_tree(hidden, NULL);
 		return -1;
 	}
-	*session = (struct session){.directory = steal(&path),
-				    .lock_fd = steal_fd(&lock),
-				    .job = text_copy(job),
-				    .member = member};
+	session->directory = steal(&path);
+	session->lock_fd = steal_fd(&lock);
 	return 0;
 }
 
@@ -155,10 +144,12 @@ int session_open(const char *job, unsigned member, struct session *session, stru
 	struct err reason;
 
 	*session = (struct session){.lock_fd = -1};
+	session->lines[SESSION_JOB] = text_copy(job);
+	session->lines[SESSION_MEMBER] = text_format("%u", member);
 	for (int i = 0; i < PARENTS; i++) {
 		auto_free char *above = session_parent(i);
 
-		if (above && open_session_in(above, job, member, session, &reason) == 0)
+		if (above && open_session_in(above, session, &reason) == 0)
 			return 0;
 	}
 	return err_set(err, ERR_DENIED, "no place for a runtime directory: %s", reason.text);
@@ -166,15 +157,13 @@ int session_open(const char *job, unsigned member, struct session *session, stru
 
 void session_close(struct session *session)
 {
-	if (!session->directory)
-		return;
-	file_remove_tree(session->directory, NULL);
-	close(session->lock_fd);
+	if (session->directory) {
+		file_remove_tree(session->directory, NULL);
+		close(session->lock_fd);
+	}
 	free(session->directory);
-	free(session->job);
-	free(session->process);
-	free(session->store);
-	free(session->place);
+	for (int i = 0; i < SESSION_LINES; i++)
+		free(session->lines[i]);
 	*session = (struct session){.lock_fd = -1};
 }
 
@@ -209,24 +198,17 @@ char *session_path(const struct session *session, const char *name)
 
 void session_note_job(struct session *session, pid_t pid)
 {
-	free(session->process);
-	session->process = text_format("%d %" PRIu64 " %" PRIu64, (int)pid, process_start_time(pid),
-				       pid_namespace());
-	note(session);
+	note_line(session, SESSION_PROCESS, process_identity(pid));
 }
 
 void session_note_store(struct session *session, const char *store)
 {
-	free(session->store);
-	session->store = text_copy(store);
-	note(session);
+	note_line(session, SESSION_STORE, text_copy(store));
 }
 
 void session_note_place(struct session *session, const char *directory, const char *boot)
 {
-	free(session->place);
-	session->place = *boot ? text_format("%s\n%s", boot, directory) : NULL;
-	note(session);
+	note_line(session, SESSION_PLACE, *boot ? text_format("%s\n%s", boot, directory) : NULL);
 }
 
 /* --- those of others --- */
@@ -252,21 +234,14 @@ static void read_about(struct session_info *info)
 	auto_(bytes_release) struct bytes text = {.limit = ABOUT_MOST};
 	const char **const lines[] = {&info->job, &info->member, &info->process, &info->store,
 				      &info->boot};
-	struct process_sample sample;
-	uint64_t start_time, namespace;
 	char *rest;
-	int pid;
 
 	(void)file_read(path, &text, NULL);
 	rest = info->text = text_copy_n(text.data ? (char *)text.data : "", text.size);
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		*lines[i] = rest ? strsep(&rest, "\n") : "";
 	info->place = rest ? rest : "";
-	if (sscanf(info->process, "%d %" SCNu64 " %" SCNu64, &pid, &start_time, &namespace) < 3)
-		return;
-	info->job_pid = pid;
-	info->job_runs = pid > 0 && namespace == pid_namespace() &&
-			 process_read_sample(pid, &sample) && sample.start_time == start_time;
+	info->job_runs = process_identity_runs(info->process, &info->job_pid);
 }
 
 /* Tries a shared lock, so that two clients do not take each other for a supervisor. */
@@ -359,10 +334,11 @@ void session_each_dead(const char *directory, void (*each)(void *arg, const char
 static int64_t age_of_dead(const struct session_info *info)
 {
 	auto_free char *place = text_format("%s\n%s", info->boot, info->place);
+	char *const lines[SESSION_LINES] = {[SESSION_PLACE] = place};
 	struct stat status;
 
 	if (*info->job)
-		(void)write_about(info->directory, "", 0, NULL, NULL, place, NULL);
+		(void)write_about(info->directory, lines, NULL);
 	return lstat(info->directory, &status) == 0 ? (int64_t)(time(NULL) - status.st_mtime)
 						    : INT64_MAX;
 }

@@ -211,25 +211,6 @@ static size_t wait_for_sources(const char *notice, struct source_state states[CL
 	return count < CLOUD_SOURCES_MOST ? count : CLOUD_SOURCES_MOST;
 }
 
-/* Our environment with these two variables ("NAME=value") replaced. The strings are borrowed. */
-static char **environment_with(char *preload, char *sanitizer)
-{
-	size_t count = 0, kept = 0;
-	char **environment;
-
-	while (environ[count])
-		count++;
-	environment = memory_new((count + 3) * sizeof(*environment));
-	for (size_t i = 0; i < count; i++)
-		if (!text_starts(environ[i], "LD_PRELOAD=") &&
-		    !text_starts(environ[i], "ASAN_OPTIONS="))
-			environment[kept++] = environ[i];
-	environment[kept++] = preload;
-	environment[kept++] = sanitizer;
-	environment[kept] = NULL;
-	return environment;
-}
-
 /* The loader's complaint when a program starts with the shim; NULL: none. The program is this one,
  * because a container image may have no other. The caller frees. */
 static char *shim_error(const char *shim)
@@ -243,7 +224,8 @@ static char *shim_error(const char *shim)
 	auto_free char *preload = text_format("LD_PRELOAD=%s", list);
 	auto_free char *quiet = ld_preload_sanitizer_options(getenv("ASAN_OPTIONS"));
 	auto_free char *sanitizer = text_format("ASAN_OPTIONS=%s", quiet);
-	auto_free char **environment = environment_with(preload, sanitizer);
+	const char *const set[] = {preload, sanitizer, NULL};
+	auto_free char **environment = child_variables(set, NULL);
 	if (program_output_with(argv, environment, SHIM_MS, &said, &err) < 0)
 		return text_copy(err.text);
 	/* If the loader cannot load the shim, it prints a line before ours and continues. */

@@ -5,16 +5,12 @@
 #include "base/text.h"
 
 #include <ctype.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define VALUE_SIZE 256
 #define SCONTROL_MS 10000
-#define KILL_WAIT_SHORT 30 /* seconds; Slurm's default, and the default of --grace */
 #define GRACE_SHORT 30
 
 /* --- the rows --- */
@@ -41,50 +37,19 @@ static void requeue_row(const struct slurm_outputs *texts, struct check_list *li
 
 static void exit_code_row(const struct slurm_outputs *texts, struct check_list *list)
 {
-	switch (slurm_exit_rule(texts->config, EXIT_PREEMPTED)) {
-	case SLURM_EXIT_HOLDS:
+	enum slurm_exit_rule rule = slurm_exit_rule(texts->config, EXIT_PREEMPTED);
+
+	if (rule == SLURM_EXIT_HOLDS)
 		check_add(list, "exit code", CHECK_FAIL, "remove 75 from RequeueExitHold",
 			  "exit code 75 (preempted, durable) puts the job on hold "
 			  "(RequeueExitHold)");
-		return;
-	case SLURM_EXIT_REQUEUES:
+	else
 		check_add(list, "exit code", CHECK_OK, "",
-			  "exit code 75 requeues a job (RequeueExit), even without scontrol");
-		return;
-	case SLURM_EXIT_NOTHING:
-	case SLURM_EXIT_UNKNOWN:
-		check_add(list, "exit code", CHECK_OK, "",
-			  "exit code 75 does not requeue a job (RequeueExit): in a container "
-			  "without scontrol it is not requeued");
-		return;
-	}
-}
-
-/* Preempted tasks exit with 75 one after another, each when its own work is durable. */
-static void bad_exit_row(const struct slurm_outputs *texts, struct check_list *list)
-{
-	long kills = slurm_number(texts->config, "KillOnBadExit");
-
-	if (kills > 0)
-		check_add(list, "bad exit", CHECK_WARN, "srun --kill-on-bad-exit=0",
-			  "srun kills all tasks of a step as soon as one exits with a code other "
-			  "than 0, as the first preempted one does with 75 (KillOnBadExit=1)");
-	else if (kills == 0)
-		check_add(list, "bad exit", CHECK_OK, "",
-			  "srun does not kill the other tasks of a step when one exits "
-			  "(KillOnBadExit=0)");
-}
-
-static void kill_wait_row(const struct slurm_outputs *texts, struct check_list *list)
-{
-	long wait = slurm_number(texts->config, "KillWait");
-
-	if (wait >= 0)
-		check_add(list, "kill wait", wait < KILL_WAIT_SHORT ? CHECK_WARN : CHECK_OK,
-			  wait < KILL_WAIT_SHORT ? "get the notice earlier (--signal=B:TERM@120), "
-						   "or set --grace of run below that"
-						 : "",
-			  "from the last SIGTERM to SIGKILL: %ld s (KillWait)", wait);
+			  rule == SLURM_EXIT_REQUEUES
+				  ? "exit code 75 requeues a job (RequeueExit), even without "
+				    "scontrol"
+				  : "exit code 75 does not requeue a job (RequeueExit): in a "
+				    "container without scontrol it is not requeued");
 }
 
 static void grace_row(const struct slurm_outputs *texts, struct check_list *list)
@@ -215,18 +180,6 @@ static void signal_row(const struct slurm_outputs *texts, struct check_list *lis
 			  "line may)");
 }
 
-static void log_row(const struct slurm_outputs *texts, struct check_list *list)
-{
-	bool appends = texts->log_appends > 0;
-
-	if (texts->log_appends < 0)
-		appends = slurm_number(texts->config, "JobFileAppend") > 0;
-	check_add(list, "log", appends ? CHECK_OK : CHECK_WARN,
-		  appends ? "" : "#SBATCH --open-mode=append",
-		  appends ? "a requeued job appends to its log"
-			  : "a requeued job overwrites its log, unless it has --open-mode=append");
-}
-
 static void no_reply_row(const struct slurm_outputs *texts, struct check_list *list)
 {
 	const char *why = texts->error_text;
@@ -256,11 +209,8 @@ void check_slurm(const struct slurm_outputs *texts, struct check_list *list)
 	}
 	requeue_row(texts, list);
 	exit_code_row(texts, list);
-	bad_exit_row(texts, list);
-	kill_wait_row(texts, list);
 	preemption_rows(texts, list);
 	signal_row(texts, list);
-	log_row(texts, list);
 }
 
 /* --- the facts --- */
@@ -285,15 +235,6 @@ static char *run_scontrol(char *line, struct err *err)
 	for (size_t i = 1; i < 7 && rest; i++)
 		argv[i] = strsep(&rest, " ");
 	return program_output(argv, SCONTROL_MS, &said, err) < 0 ? NULL : steal(&said);
-}
-
-static int stderr_appends(void)
-{
-	struct stat about;
-
-	if (fstat(STDERR_FILENO, &about) < 0 || !S_ISREG(about.st_mode))
-		return -1;
-	return (fcntl(STDERR_FILENO, F_GETFL) & O_APPEND) != 0;
 }
 
 bool inspect_slurm(struct check_list *list)
@@ -329,7 +270,6 @@ bool inspect_slurm(struct check_list *list)
 			.job = job,
 			.partition = partition,
 			.script = script,
-			.log_appends = job ? stderr_appends() : -1,
 		},
 		list);
 	return true;

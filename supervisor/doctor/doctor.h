@@ -102,11 +102,10 @@ struct slurm_outputs {
 	const char *job;        /* --oneliner show job ID, for the job that we are in */
 	const char *partition;  /* --oneliner show partition, for that job's partition */
 	const char *script;     /* write batch_script ID - */
-	int log_appends;        /* this job's output file is opened to append: 1, 0; -1: unknown */
 };
 
 /* PURE. Facts from slurm.conf(5), sbatch(1) and scontrol(1), tested with 22.05. Replaces the list
- * by at most 10 rows. */
+ * by at most 7 rows. */
 void check_slurm(const struct slurm_outputs *texts, struct check_list *list);
 
 /* The partition in `scontrol --oneliner show job`. False: it is missing, or does not fit. */

@@ -914,7 +914,7 @@ static int try_last_word(struct gang_feed *feed, bool *said, struct cancel *canc
 
 void gang_feed_say_last_word(struct gang_feed *feed)
 {
-	auto_(cancel_release) struct cancel soon = {.fd = -1};
+	struct cancel soon = CANCEL_AT(clock_monotonic_ms() + LAST_WORD_MS);
 	bool said = false;
 	struct err err;
 
@@ -922,9 +922,6 @@ void gang_feed_say_last_word(struct gang_feed *feed)
 	    feed->view.ends[feed->here.member] == GANG_HAS_GONE)
 		return;
 	gang_feed_stop(feed);
-	if (cancel_init(&soon, NULL) < 0)
-		return;
-	cancel_set_deadline(&soon, clock_monotonic_ms() + LAST_WORD_MS);
 	while (try_last_word(feed, &said, &soon, &err) < 0)
 		if (err.kind != ERR_RETRY || cancel_sleep(&soon, PAUSE_MS, &err) < 0) {
 			log_warn("the other members do not know that this one has gone, and save "

@@ -37,9 +37,10 @@ static const char *const launcher_programs[] = {
 	"parallel-ssh",
 	"clush",
 	"dsh",
+	NULL,
 };
 
-static const char *const launcher_modules[] = {"horovod.runner", "deepspeed.launcher.runner"};
+static const char *const launcher_modules[] = {"horovod.runner", "deepspeed.launcher.runner", NULL};
 
 static bool is_named(const char *word, const char *program)
 {
@@ -52,16 +53,13 @@ static bool is_named(const char *word, const char *program)
 /* The command behind `env`, its options and variables; NULL: there is none, or it is one text. */
 static const char *const *skip_env(const char *const *argv)
 {
-	static const char *const with_value[] = {"-u", "--unset", "-C", "--chdir"};
+	static const char *const with_value[] = {"-u", "--unset", "-C", "--chdir", NULL};
 
 	for (argv++; *argv && (**argv == '-' || strchr(*argv, '=')); argv++) {
 		if (text_starts(*argv, "-S") || text_starts(*argv, "--split-string"))
 			return NULL;
-		for (size_t i = 0; i < sizeof(with_value) / sizeof(with_value[0]); i++)
-			if (text_equal(*argv, with_value[i]) && argv[1]) {
-				argv++;
-				break;
-			}
+		if (text_is_one_of(*argv, with_value) && argv[1])
+			argv++;
 	}
 	return *argv ? argv : NULL;
 }
@@ -97,15 +95,11 @@ const char *gang_launcher_of_all(const char *const *argv)
 		argv = skip_env(argv);
 	if (!argv || !*argv || is_of_one_machine(argv))
 		return NULL;
-	for (size_t i = 0; i < sizeof(launcher_programs) / sizeof(launcher_programs[0]); i++)
-		if (is_named(*argv, launcher_programs[i]))
+	for (const char *const *program = launcher_programs; *program; program++)
+		if (is_named(*argv, *program))
 			return text_last_part(*argv);
 	module = python_module(argv);
-	for (size_t i = 0; module && i < sizeof(launcher_modules) / sizeof(launcher_modules[0]);
-	     i++)
-		if (text_equal(module, launcher_modules[i]))
-			return module;
-	return NULL;
+	return text_is_one_of(module, launcher_modules) ? module : NULL;
 }
 
 /* --- what a launcher says --- */
@@ -377,14 +371,6 @@ static bool is_option(const char *word, const char *const *options, const char *
 	return false;
 }
 
-static bool is_one_of(const char *word, const char *const *words)
-{
-	for (; *words; words++)
-		if (text_equal(word, *words))
-			return true;
-	return false;
-}
-
 /* The words behind torchrun or accelerate; NULL: the command is none of theirs. What stands before
  * (env, numactl, uv run, a wrapper) does not matter, up to a program in Python: words behind that
  * are its own. */
@@ -395,7 +381,7 @@ static const char *const *launcher_arguments(const char *const *argv)
 		 "accelerate", "accelerate.commands.launch", NULL};
 
 	for (; *argv && !text_ends(*argv, ".py"); argv++)
-		if (is_one_of(text_last_part(*argv), names))
+		if (text_is_one_of(text_last_part(*argv), names))
 			return argv + 1;
 	return NULL;
 }
@@ -406,12 +392,13 @@ static bool is_program(const char *word, const char *before)
 	static const char *const modules[] = {"-m", "--module", NULL};
 	static const char *const flags[] = {"--standalone", "--no-python", "--no_python",
 					    "--run-path",   "--run_path",  NULL};
-	bool follows_option = *before == '-' && !strchr(before, '=') && !is_one_of(before, flags);
+	bool follows_option =
+		*before == '-' && !strchr(before, '=') && !text_is_one_of(before, flags);
 
 	if (*word == '-' || text_equal(word, "launch"))
 		return false;
 	return text_ends(word, ".py") || text_ends(word, ".sh") || !follows_option ||
-	       is_one_of(before, modules);
+	       text_is_one_of(before, modules);
 }
 
 /* torchrun's and accelerate's arguments, up to the script: that has its own behind it. */
@@ -607,22 +594,28 @@ static void find_launch(const struct gang_environment *environment, const char *
 	}
 }
 
-static int merge_sources(const struct gang_sources *sources, struct finding *found, struct err *err)
+/* What the sources say, beside what is found already. Also after an error the launch is known. */
+static int find_members(const struct gang_environment *environment,
+			const struct gang_sources *sources, struct finding *found,
+			struct gang_identity *identity, struct err *err)
 {
-	for (size_t i = 0; i < sources->count; i++)
-		if (merge_source(&sources->items[i], found, err) < 0)
-			return -1;
-	return 0;
-}
+	int result = 0;
 
-static void fill_identity(const struct gang_environment *environment, const struct finding *found,
-			  struct gang_identity *identity)
-{
+	for (size_t i = 0; i < sources->count && result == 0; i++)
+		result = merge_source(&sources->items[i], found, err);
+	if (result == 0)
+		result = check_finding(found, sources, err);
+	for (size_t i = 0; i < sources->count && !found->member_from; i++)
+		found->member_from = sources->items[i].member_from;
+	if (result < 0 || found->members > 1)
+		find_launch(environment, found->member_from ? found->member_from : "", identity);
+	if (result < 0 || found->members <= 1)
+		return result;
 	identity->members = found->members;
 	identity->member = found->member;
-	find_launch(environment, found->member_from, identity);
 	snprintf(identity->origin, sizeof(identity->origin), "%s and %s", found->members_from,
 		 found->member_from);
+	return 0;
 }
 
 /* --- nobody has asked for a gang --- */
@@ -642,18 +635,15 @@ static void set_index(const struct gang_sources *sources, struct gang_identity *
 			continue;
 		differ |= first && first->index != source->index;
 		first = first ? first : source;
+		if (used < sizeof(identity->index))
+			used += (size_t)snprintf(identity->index + used,
+						 sizeof(identity->index) - used, "%s%u",
+						 used > 0 ? "-" : "", source->index);
 	}
-	identity->index_from = first && !differ ? first->index_from : NULL;
-	for (size_t i = 0; first && i < sources->count; i++) {
-		const struct gang_source *source = &sources->items[i];
-
-		if (!source->index_from || !gang_source_says_several(source))
-			continue;
-		used += (size_t)snprintf(identity->index + used, sizeof(identity->index) - used,
-					 "%s%u", used > 0 ? "-" : "", source->index);
-		if (!differ || used >= sizeof(identity->index))
-			return;
-	}
+	if (!first || differ)
+		return;
+	identity->index_from = first->index_from;
+	snprintf(identity->index, sizeof(identity->index), "%u", first->index);
 }
 
 /* The first that says that there are several; NULL: none does. */
@@ -776,27 +766,11 @@ static bool is_by_itself(const struct gang_environment *environment,
 	return launcher || (inside && identity->index[0]);
 }
 
-static int find_members(const struct gang_environment *environment,
-			const struct gang_sources *sources, struct gang_identity *identity,
-			struct err *err)
-{
-	struct finding found = {0};
-
-	if (merge_sources(sources, &found, err) == 0 && check_finding(&found, sources, err) == 0) {
-		identity->by_default = true;
-		fill_identity(environment, &found, identity);
-		return 0;
-	}
-	for (size_t i = 0; i < sources->count && !found.member_from; i++)
-		found.member_from = sources->items[i].member_from;
-	find_launch(environment, found.member_from ? found.member_from : "", identity);
-	return -1;
-}
-
 static int find_by_default(const struct gang_environment *environment, const char *const *argv,
 			   struct gang_identity *identity, struct err *err)
 {
 	struct gang_sources sources = {.cautious = true};
+	struct finding found = {0};
 	struct err why;
 
 	gang_sources_list(&sources, environment, argv);
@@ -804,8 +778,11 @@ static int find_by_default(const struct gang_environment *environment, const cha
 	if ((!find_several(&sources) && !sources.elastic) ||
 	    is_by_itself(environment, &sources, argv, identity))
 		return 0;
-	if (!identity->apart[0] && find_certain_gang(&sources, &why) == 0)
-		return find_members(environment, &sources, identity, err);
+	if (!identity->apart[0] && find_certain_gang(&sources, &why) == 0) {
+		identity->by_default =
+			find_members(environment, &sources, &found, identity, err) == 0;
+		return identity->by_default ? 0 : -1;
+	}
 	if (!identity->apart[0])
 		text_set(identity->apart, sizeof(identity->apart), why.text);
 	return identity->index[0] ? 0 : refuse_without_index(identity, err);
@@ -829,13 +806,5 @@ int gang_identity_find(const char *gang, const char *member, gang_getenv_fn get,
 		return 0;
 	if (!found.members_from || !found.member_from)
 		gang_sources_list(&sources, &environment, argv);
-	if (merge_sources(&sources, &found, err) < 0 || check_finding(&found, &sources, err) < 0) {
-		for (size_t i = 0; i < sources.count && !found.member_from; i++)
-			found.member_from = sources.items[i].member_from;
-		find_launch(&environment, found.member_from ? found.member_from : "", identity);
-		return -1;
-	}
-	if (found.members_from && found.members > 1)
-		fill_identity(&environment, &found, identity);
-	return 0;
+	return find_members(&environment, &sources, &found, identity, err);
 }

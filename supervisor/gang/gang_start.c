@@ -22,15 +22,11 @@ static int read_event(struct storage *storage, uint32_t attempt, uint32_t number
 {
 	struct err own = {0};
 
-	*event = (struct gang_event){.kind = GANG_EVENT_REQUEST};
 	if (storage_gang_read(storage, attempt, number, event, there, cancel, &own) == 0)
 		return 0;
+	*event = (struct gang_event){.kind = GANG_EVENT_REQUEST};
 	*there = own.kind == ERR_VERSION;
-	if (*there) {
-		*event = (struct gang_event){.kind = GANG_EVENT_REQUEST};
-		return 0;
-	}
-	return err_set(err, own.kind, "%s", own.text);
+	return *there ? 0 : err_set(err, own.kind, "%s", own.text);
 }
 
 static int start_log_first(struct storage *storage, uint32_t attempt, enum gang_first_event *first,
@@ -62,15 +58,6 @@ static int start_log_is_over(struct storage *storage, uint32_t attempt, bool *ov
 		*over = there && event.kind == GANG_EVENT_OVER;
 	}
 	return 0;
-}
-
-static int start_log_go(struct storage *storage, uint32_t attempt, struct cancel *cancel,
-			struct err *err)
-{
-	struct gang_event event = {.number = 1, .kind = GANG_EVENT_GO};
-	bool taken;
-
-	return storage_gang_append(storage, attempt, &event, &taken, cancel, err);
 }
 
 /* The number of the last event, and what it is; 0: there is none. Since there are no gaps, the end
@@ -165,43 +152,19 @@ static bool start_look_is_named(const struct gang_start *start)
 	return start->self.joined && text_equal(start->claim.own.nonce, start->self.own.nonce);
 }
 
-static bool start_look_must_be_whole(const struct start_decision *decision)
+/* Before these, all is looked at. Event 1 decides about the others, and the log is read to its end
+ * before the job starts. */
+static bool start_look_must_be_whole(enum start_step step)
 {
-	switch (decision->step) {
-	case START_STEP_JOIN:
-	case START_STEP_CLAIM:
-	case START_STEP_REJOIN:
-	case START_STEP_END:
-		return true;
-	/* Event 1 decides, and the log is read to its end before the job starts. */
-	case START_STEP_GO:
-	case START_STEP_START:
-	case START_STEP_RESTORE:
-	case START_STEP_WAIT_FOR_MEMBERS:
-	case START_STEP_WAIT_FOR_CLAIM:
-	case START_STEP_WAIT_FOR_READY:
-	default:
-		return false;
-	}
+	return step == START_STEP_JOIN || step == START_STEP_CLAIM || step == START_STEP_REJOIN ||
+	       step == START_STEP_END;
 }
 
 /* A thousand do not list at once. */
-static void start_look_put_off(struct gang_start *start)
-{
-	start->full_every_ms = WHOLE_FIRST_MS;
-	start->full_ms = clock_monotonic_ms() + WHOLE_FIRST_MS / 2 +
-			 (int64_t)(backoff_random() % WHOLE_FIRST_MS);
-}
-
 static void put_off_next(struct gang_start *start)
 {
-	int64_t every_ms = start->full_every_ms;
-
-	if (every_ms == 0)
-		every_ms = WHOLE_FIRST_MS;
-	start->full_ms = clock_monotonic_ms() + every_ms / 2 +
-			 (int64_t)(backoff_random() % (uint64_t)every_ms);
-	start->full_every_ms = 2 * every_ms < WHOLE_MOST_MS ? 2 * every_ms : WHOLE_MOST_MS;
+	start->full_ms = clock_monotonic_ms() + start->full_every_ms / 2 +
+			 (int64_t)(backoff_random() % (uint64_t)start->full_every_ms);
 }
 
 /* --- at all --- */
@@ -230,6 +193,8 @@ static int look_at_all(struct gang_start *start, struct cancel *cancel, struct e
 	    0)
 		return -1;
 	put_off_next(start);
+	start->full_every_ms =
+		2 * start->full_every_ms < WHOLE_MOST_MS ? 2 * start->full_every_ms : WHOLE_MOST_MS;
 	return look_at_first(start, cancel, err);
 }
 
@@ -412,7 +377,8 @@ static void begin_wait(struct gang_start *start)
 	/* What comes within a moment is not worth a line. */
 	start->say_ms = now_ms + SAY_EVERY_MS / 10;
 	start->looks = start->there = 0;
-	start_look_put_off(start);
+	start->full_every_ms = WHOLE_FIRST_MS;
+	put_off_next(start);
 }
 
 /* "member 2 (last on gpu-7)", if that was in the newest attempt. */
@@ -430,12 +396,9 @@ static const char *describe_member(const struct gang_start *start, uint32_t memb
 static int pause_for(struct gang_start *start, const char *what, uint32_t there, uint32_t missing,
 		     struct cancel *cancel, struct err *err)
 {
-	struct backoff pause = {
-		.tries = ++start->looks,
-		.first_ms = LOOK_FIRST_MS,
-		.most_ms = LOOK_MOST_MS,
-		.random = backoff_random(),
-	};
+	int64_t pause_ms =
+		LOOK_FIRST_MS +
+		backoff_ms(++start->looks, LOOK_FIRST_MS, LOOK_MOST_MS, backoff_random());
 	/* As long as no attempt names them, they may be looking for each other elsewhere. */
 	const char *advice = start_look_is_named(start)
 				     ? ""
@@ -463,7 +426,7 @@ static int pause_for(struct gang_start *start, const char *what, uint32_t there,
 			 advice);
 		start->say_ms = now_ms + SAY_EVERY_MS;
 	}
-	return cancel_sleep(cancel, LOOK_FIRST_MS + backoff_ms(&pause), err);
+	return cancel_sleep(cancel, pause_ms, err);
 }
 
 /* --- doing --- */
@@ -587,12 +550,11 @@ static int make_sure(struct gang_start *start, bool *start_it, struct cancel *ca
 
 void gang_start_leave(struct gang_start *start, const char *reason)
 {
-	auto_(cancel_release) struct cancel soon = {.fd = -1};
+	struct cancel soon = CANCEL_AT(clock_monotonic_ms() + LEAVE_MS);
 	struct err err;
 
-	if (!start->self.joined || cancel_init(&soon, NULL) < 0)
+	if (!start->self.joined)
 		return;
-	cancel_set_deadline(&soon, clock_monotonic_ms() + LEAVE_MS);
 	/* From now on nobody claims with it; but somebody may have, since it looked last. */
 	storage_gang_leave(start->storage, start->self.after, &start->self.own, &soon);
 	if (reason &&
@@ -606,26 +568,20 @@ void gang_start_leave(struct gang_start *start, const char *reason)
 void gang_start_never(struct storage *storage, uint32_t attempt, uint32_t member,
 		      const char *reason)
 {
-	auto_(cancel_release) struct cancel soon = {.fd = -1};
+	struct cancel soon = CANCEL_AT(clock_monotonic_ms() + LEAVE_MS);
 	struct gang_join own = {.member = member};
 	bool taken;
 	struct err err;
 
 	random_hex(own.nonce);
-	if (cancel_init(&soon, NULL) < 0)
-		return;
-	cancel_set_deadline(&soon, clock_monotonic_ms() + LEAVE_MS);
 	if (start_log_rejoin(storage, attempt, &own, reason, 0, &taken, &soon, &err) < 0)
 		log_debug("the others are not told: %s", err.text);
 }
 
 void gang_start_sweep(struct gang_start *start)
 {
-	auto_(cancel_release) struct cancel soon = {.fd = -1};
+	struct cancel soon = CANCEL_AT(clock_monotonic_ms() + SWEEP_MS);
 
-	if (cancel_init(&soon, NULL) < 0)
-		return;
-	cancel_set_deadline(&soon, clock_monotonic_ms() + SWEEP_MS);
 	storage_gang_sweep(start->storage, start->claim.attempt, &soon);
 }
 
@@ -656,6 +612,9 @@ static int take_step(struct gang_start *start, const struct start_decision *deci
 		     const struct start_looked *looked, bool *done, struct cancel *cancel,
 		     struct err *err)
 {
+	struct gang_event go = {.number = 1, .kind = GANG_EVENT_GO};
+	bool taken;
+
 	switch (decision->step) {
 	case START_STEP_JOIN:
 		return join_below(start, &looked->seen, cancel, err);
@@ -665,7 +624,8 @@ static int take_step(struct gang_start *start, const struct start_decision *deci
 							     : "it has been started anew",
 				     cancel, err);
 	case START_STEP_GO:
-		return start_log_go(start->storage, start->claim.attempt, cancel, err);
+		return storage_gang_append(start->storage, start->claim.attempt, &go, &taken,
+					   cancel, err);
 	case START_STEP_START:
 		return make_sure(start, done, cancel, err);
 	case START_STEP_CLAIM:
@@ -700,7 +660,7 @@ int gang_start_next(struct gang_start *start, enum start_step *step, struct canc
 		if (start_look(start, &looked, cancel, err) < 0)
 			return -1;
 		decision = gang_start_decide(&start->self, &looked.seen);
-		if (!looked.whole && start_look_must_be_whole(&decision)) {
+		if (!looked.whole && start_look_must_be_whole(decision.step)) {
 			start->full_ms = 0;
 			continue;
 		}
@@ -731,12 +691,10 @@ static const char *skip_prefix(const char *text, const char *prefix)
 
 void gang_start_refuse(struct gang_start *start, const char *reason)
 {
-	auto_(cancel_release) struct cancel soon = {.fd = -1};
+	struct cancel soon = CANCEL_AT(CLOCK_NEVER);
 	enum start_step step;
 	struct err err;
 
-	if (cancel_init(&soon, NULL) < 0)
-		return;
 	/* As a member it has joined in vain. */
 	if (!start_look_is_named(start))
 		gang_start_leave(start, NULL);

@@ -67,7 +67,7 @@ static void add_successor(const struct job *job, json_t *about, struct cancel *c
 
 static void record_attempt_end(struct job *job, const struct outcome *outcome, int64_t until_ms)
 {
-	auto_(cancel_release) struct cancel cancel = {.fd = -1};
+	struct cancel cancel = CANCEL_AT(until_ms);
 	struct run_facts run = job_facts(job, LOOK_AT_MODEL);
 	struct err err;
 	json_t *about;
@@ -77,10 +77,8 @@ static void record_attempt_end(struct job *job, const struct outcome *outcome, i
 	if (!gang_view_is_first(&job->in_gang.feed.view, job->gang.member) ||
 	    (!job->snapshots && (job->model.facts.launched || !job->model.facts.noticed)))
 		return;
-	if (job->hung || !job->resume.storage || job->resume.attempt.number == 0 ||
-	    cancel_init(&cancel, &err) < 0)
+	if (job->hung || !job->resume.storage || job->resume.attempt.number == 0)
 		return;
-	cancel_set_deadline(&cancel, until_ms);
 	about = end_record(&run, outcome);
 	add_successor(job, about, &cancel);
 	if (storage_end_attempt(job->resume.storage, job->resume.attempt.number,

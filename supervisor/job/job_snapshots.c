@@ -177,13 +177,10 @@ int job_start_snapshot_queue(struct job *job, struct err *err)
 /* Until the store says yes or no. */
 static bool is_committed(struct job *job, uint32_t round, int64_t until_ms)
 {
-	auto_(cancel_release) struct cancel cancel = {.fd = -1};
+	struct cancel cancel = CANCEL_AT(until_ms);
 	bool committed = false;
 	struct err err;
 
-	if (cancel_init(&cancel, &err) < 0)
-		return false;
-	cancel_set_deadline(&cancel, until_ms);
 	while (storage_gang_is_committed(job->resume.storage, job->resume.attempt.number, round,
 					 &committed, &cancel, &err) < 0) {
 		log_debug("what became of the last part is not known: %s", err.text);
@@ -220,13 +217,11 @@ static bool is_last_answer(struct job *job, uint32_t round, int64_t until_ms)
 {
 	const struct gang_feed *feed = &job->in_gang.feed;
 	uint32_t notice = gang_rounds_notice(&feed->view, &feed->here), answers = 0;
-	auto_(cancel_release) struct cancel cancel = {.fd = -1};
+	struct cancel cancel = CANCEL_AT(until_ms);
 	struct err err;
 
-	if (notice == 0 || cancel_init(&cancel, &err) < 0)
-		return false;
-	cancel_set_deadline(&cancel, until_ms);
-	return storage_gang_answers(job->resume.storage, job->resume.attempt.number, round,
+	return notice > 0 &&
+	       storage_gang_answers(job->resume.storage, job->resume.attempt.number, round,
 				    &answers, &cancel, &err) == 0 &&
 	       answers >= notice;
 }

@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "process_tree.h"
 
-#include <regex.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -22,13 +21,10 @@ static bool is_helper_name(const char *name)
 		"wandb-core",  "gpu_stats", "mlflow",      "aim",         "nvidia-smi",  "rocm-smi",
 		"dcgmi",       "sleep",     "tail",        "cat",         "tee",         "watch",
 		"vmstat",      "iostat",    "dstat",       "sar",         "ccache",      "sccache",
-		"jupyter-lab", "ssh",       "sshd",        "rsync",       "logger",
+		"jupyter-lab", "ssh",       "sshd",        "rsync",       "logger",      NULL,
 	};
-	bool found = false;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		found |= text_equal(name, names[i]);
-	return found;
+	return text_is_one_of(name, names);
 }
 
 static bool is_helper(const struct process *process)
@@ -243,16 +239,6 @@ bool detached_process_may_write(void)
 #define WITHIN "[^;&|\n]*[ \t]"
 #define LETTERS "-[A-Za-z]*"
 
-static bool matches(const char *text, const char *pattern)
-{
-	regex_t regex;
-	bool found = regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) == 0 &&
-		     regexec(&regex, text, 0, NULL, 0) == 0;
-
-	regfree(&regex);
-	return found;
-}
-
 const char *detached_process_refuse_command(char *const *command)
 {
 	auto_(bytes_release) struct bytes text = {0};
@@ -265,13 +251,14 @@ const char *detached_process_refuse_command(char *const *command)
 							  : " ",
 			     *word);
 	bytes_append(&text, "", 1, NULL);
-	if (matches((const char *)text.data, BEFORE "tmux[ \t](" WITHIN ")?new" WITHIN LETTERS "d"))
+	if (text_matches((const char *)text.data,
+			 BEFORE "tmux[ \t](" WITHIN ")?new" WITHIN LETTERS "d"))
 		return "tmux runs the command in a server of its own, where it can be neither "
 		       "saved nor waited for: run reprieve inside tmux (tmux new-session -d "
 		       "'reprieve run -- ...')";
 	/* "-dmS" has both letters. */
-	if (matches((const char *)text.data, BEFORE
-		    "screen[ \t](" WITHIN ")?" LETTERS "(d(" WITHIN "-)?[A-Za-z]*m|m[A-Za-z]*d)"))
+	if (text_matches((const char *)text.data, BEFORE "screen[ \t](" WITHIN ")?" LETTERS
+							 "(d(" WITHIN "-)?[A-Za-z]*m|m[A-Za-z]*d)"))
 		return "screen runs the command in a session of its own, where it can be neither "
 		       "saved nor waited for: run reprieve inside screen (screen -dm reprieve run "
 		       "-- ...)";

@@ -297,6 +297,31 @@ uint64_t process_start_time(pid_t pid)
 	return proc_read_stat(pid, &stat) ? stat.start_time : 0;
 }
 
+/* Inode of our PID namespace: PIDs are not comparable between two. 0: unknown. */
+static uint64_t pid_namespace(void)
+{
+	uint64_t device, inode;
+
+	return proc_pid_namespace(&device, &inode) ? inode : 0;
+}
+
+char *process_identity(pid_t pid)
+{
+	return text_format("%d %" PRIu64 " %" PRIu64, (int)pid, process_start_time(pid),
+			   pid_namespace());
+}
+
+bool process_identity_runs(const char *identity, pid_t *pid)
+{
+	struct process_sample sample;
+	uint64_t start_time, namespace;
+
+	if (sscanf(identity, "%d %" SCNu64 " %" SCNu64, pid, &start_time, &namespace) < 3)
+		*pid = 0;
+	return *pid > 0 && namespace == pid_namespace() && process_read_sample(*pid, &sample) &&
+	       sample.start_time == start_time;
+}
+
 int64_t process_began_ms(void)
 {
 	int64_t now_ms = clock_boot_ms(), per_second = sysconf(_SC_CLK_TCK);

@@ -89,6 +89,11 @@ bool process_is_below(pid_t pid, pid_t above);
 
 /* Start time as in struct process; 0: the process is gone. */
 uint64_t process_start_time(pid_t pid);
+/* "PID START NAMESPACE": names a process for a supervisor to come. The caller frees. */
+char *process_identity(pid_t pid);
+/* Does the process still run, as far as it can be seen from this PID namespace? *pid: 0 if the text
+ * names none. */
+bool process_identity_runs(const char *identity, pid_t *pid);
 /* When this process was started, by clock_boot_ms(). It may have stood still before its main(). */
 int64_t process_began_ms(void);
 

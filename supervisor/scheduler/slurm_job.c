@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CAPITALS_AND_DIGITS "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 /* Slurm's default. */
 #define KILL_WAIT_MS 30000
 
@@ -111,14 +112,10 @@ bool slurm_job_id(const char *job, const char *array_job, const char *array_task
 
 static bool is_notice_signal(const char *name)
 {
-	static const char *const names[] = {"TERM", "USR1", "15", "10"};
+	static const char *const names[] = {"TERM", "USR1", "15", "10", NULL};
+	auto_free char *word = text_copy_n(name, strspn(name, CAPITALS_AND_DIGITS));
 
-	name += text_starts(name, "SIG") ? 3 : 0;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strspn(name, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == strlen(names[i]) &&
-		    text_starts(name, names[i]))
-			return true;
-	return false;
+	return text_is_one_of(text_starts(word, "SIG") ? word + 3 : word, names);
 }
 
 static struct slurm_signal_option read_signal_option(const char *value)
@@ -253,16 +250,6 @@ static bool has_open_end(const struct slurm_job *job)
 	return is_not_over(job) && job->preempted && job->end_ms == 0;
 }
 
-bool slurm_job_needs_kill_wait(const struct slurm_job *job)
-{
-	return !is_not_over(job) || has_open_end(job);
-}
-
-bool slurm_job_needs_grace(const struct slurm_job *job)
-{
-	return has_open_end(job);
-}
-
 struct slurm_job_end slurm_job_end(const struct slurm_job *job, const struct slurm_times *times,
 				   int64_t now_ms, int64_t deadline_ms)
 {
@@ -313,9 +300,9 @@ void slurm_times_query(const struct slurm_job *job, int64_t timeout_ms, struct s
 
 	*times = (struct slurm_times){-1, -1};
 	text_set(partition, sizeof(partition), job->partition);
-	if (slurm_job_needs_kill_wait(job))
+	if (!is_not_over(job) || has_open_end(job))
 		times->kill_wait_ms = to_ms(query_number(config, timeout_ms, "KillWait"));
-	if (slurm_job_needs_grace(job) && partition[0])
+	if (has_open_end(job) && partition[0])
 		times->grace_ms = to_ms(query_number(show, timeout_ms, "GraceTime"));
 }
 

@@ -64,10 +64,6 @@ struct slurm_times {
  * --signal, or the SIGTERM at the begin of a grace time (job_state_string() in Slurm's
  * src/common/slurm_protocol_defs.c names the flag in place of the state). */
 bool slurm_job_is_running(const struct slurm_job *job);
-/* What must be asked for, beside the job, to know when it ends. */
-bool slurm_job_needs_kill_wait(const struct slurm_job *job);
-bool slurm_job_needs_grace(const struct slurm_job *job);
-
 struct slurm_job_end {
 	int64_t at_ms;   /* milliseconds since 1970 */
 	const char *why; /* for people; NULL: `deadline_ms` stands */

@@ -19,136 +19,94 @@
  * mean that there is no task. */
 #define ARRIVAL_MS 3000
 
-static bool parse_number(const char *text, uint64_t *number)
+struct task {
+	uint64_t number; /* from 0 */
+	char step[96];   /* this start of this step, for storage_barrier_arrive() */
+};
+
+/* False: this is not one of several tasks. A batch script has no SLURM_STEP_NUM_TASKS, and a first
+ * start no SLURM_RESTART_COUNT. */
+static bool read_task(struct task *task)
 {
-	return text && text_to_u64(text, UINT_MAX, number);
-}
+	static const char *const names[] = {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_JOB_ID",
+					    "SLURM_STEP_ID", "SLURM_RESTART_COUNT"};
+	uint64_t values[5] = {0};
 
-bool slurm_task_barrier_parse(const char *count, const char *number, const char *job,
-			      const char *step, const char *restarts,
-			      struct slurm_task_barrier *tasks)
-{
-	uint64_t how_many, mine, job_number, step_number, start = 0;
+	for (size_t i = 0; i < 5; i++) {
+		const char *text = getenv(names[i]);
 
-	if (!parse_number(count, &how_many) || !parse_number(number, &mine) ||
-	    !parse_number(job, &job_number) || !parse_number(step, &step_number) ||
-	    (restarts && !parse_number(restarts, &start)) || how_many < 2 || mine >= how_many)
-		return false;
-	*tasks = (struct slurm_task_barrier){.count = (unsigned)how_many, .number = (unsigned)mine};
-	snprintf(tasks->barrier, sizeof(tasks->barrier), "slurm-%u.%u.%u", (unsigned)job_number,
-		 (unsigned)step_number, (unsigned)start);
-	return true;
-}
-
-const char *slurm_task_barrier_marker(const struct slurm_task_barrier *tasks,
-				      enum slurm_task_state state,
-				      char name[SLURM_TASK_MARKER_SIZE])
-{
-	snprintf(name, SLURM_TASK_MARKER_SIZE, "%u-%s", tasks->number,
-		 state == SLURM_TASK_STARTED ? "here" : "through");
-	return name;
-}
-
-static bool has_finished(const char *here, char *const *names, size_t count)
-{
-	size_t length = strcspn(here, "-") + 1;
-
-	for (size_t i = 0; i < count; i++)
-		if (strncmp(names[i], here, length) == 0 &&
-		    text_equal(names[i] + length, "through"))
-			return true;
-	return false;
-}
-
-size_t slurm_task_barrier_missing(const struct slurm_task_barrier *tasks, char *const *names,
-				  size_t count)
-{
-	char ours[SLURM_TASK_MARKER_SIZE];
-	size_t missing = 0;
-
-	slurm_task_barrier_marker(tasks, SLURM_TASK_STARTED, ours);
-	for (size_t i = 0; i < count; i++)
-		if (text_ends(names[i], "-here") && !text_equal(names[i], ours) &&
-		    !has_finished(names[i], names, count))
-			missing++;
-	return missing;
-}
-
-int64_t slurm_task_barrier_wait_until(int64_t now_ms, int64_t deadline_ms)
-{
-	int64_t reserve_ms = (deadline_ms - now_ms) / 3;
-
-	if (reserve_ms < 5000)
-		reserve_ms = 5000;
-	if (reserve_ms > 20000)
-		reserve_ms = 20000;
-	return deadline_ms - reserve_ms;
-}
-
-static bool read_environment(struct slurm_task_barrier *tasks)
-{
-	return slurm_task_barrier_parse(getenv("SLURM_STEP_NUM_TASKS"), getenv("SLURM_PROCID"),
-					getenv("SLURM_JOB_ID"), getenv("SLURM_STEP_ID"),
-					getenv("SLURM_RESTART_COUNT"), tasks);
+		if (!text_to_u64(text ? text : i == 4 ? "0" : "", UINT_MAX, &values[i]))
+			return false;
+	}
+	task->number = values[1];
+	snprintf(task->step, sizeof(task->step), "slurm-%u.%u.%u", (unsigned)values[2],
+		 (unsigned)values[3], (unsigned)values[4]);
+	return values[0] > 1 && task->number < values[0];
 }
 
 /* The first task waits; nobody waits for it. */
-static void put_marker(struct storage *storage, enum slurm_task_state state)
+static void put_marker(struct storage *storage, const char *state)
 {
-	auto_(cancel_release) struct cancel cancel = {.fd = -1};
-	char name[SLURM_TASK_MARKER_SIZE];
-	struct slurm_task_barrier tasks;
+	struct cancel cancel = CANCEL_AT(clock_monotonic_ms() + MARKER_PUT_MS);
+	auto_free char *name = NULL;
+	struct task task;
 	struct err err;
 
-	if (!storage || !read_environment(&tasks) || tasks.number == 0 ||
-	    cancel_init(&cancel, &err) < 0)
+	if (!storage || !read_task(&task) || task.number == 0)
 		return;
-	cancel_set_deadline(&cancel, clock_monotonic_ms() + MARKER_PUT_MS);
-	if (storage_barrier_arrive(storage, tasks.barrier,
-				   slurm_task_barrier_marker(&tasks, state, name), &cancel, &err) <
-	    0)
+	name = text_format("%u-%s", (unsigned)task.number, state);
+	if (storage_barrier_arrive(storage, task.step, name, &cancel, &err) < 0)
 		log_debug("cannot put this task's marker for the first task: %s", err.text);
 }
 
 void slurm_task_barrier_join(struct storage *storage)
 {
-	put_marker(storage, SLURM_TASK_STARTED);
+	put_marker(storage, "here");
 }
 
 void slurm_task_barrier_leave(struct storage *storage)
 {
-	put_marker(storage, SLURM_TASK_FINISHED);
+	put_marker(storage, "through");
 }
 
 /* How many tasks have started to save and have not finished; -1: the store cannot be read. */
-static int count_missing(struct storage *storage, const struct slurm_task_barrier *tasks,
-			 struct cancel *cancel)
+static int count_missing(struct storage *storage, const struct task *task, struct cancel *cancel)
 {
-	auto_(storage_barrier_release) struct storage_barrier_arrivals barrier = {0};
+	auto_(storage_barrier_release) struct storage_barrier_arrivals found = {0};
+	int missing = 0;
 	struct err err;
 
-	if (storage_barrier_read(storage, tasks->barrier, &barrier, cancel, &err) < 0) {
+	if (storage_barrier_read(storage, task->step, &found, cancel, &err) < 0) {
 		log_debug("the other tasks of the job: %s", err.text);
 		return -1;
 	}
-	return (int)slurm_task_barrier_missing(tasks, barrier.names, barrier.count);
+	for (size_t i = 0; i < found.count; i++) {
+		size_t number = strcspn(found.names[i], "-");
+		auto_free char *last = text_format("%.*s-through", (int)number, found.names[i]);
+		bool finished = false;
+
+		for (size_t j = 0; j < found.count; j++)
+			finished |= text_equal(found.names[j], last);
+		missing += text_ends(found.names[i], "-here") && !finished;
+	}
+	return missing;
 }
 
 void slurm_task_barrier_await(struct storage *storage, int64_t seen_ms, int64_t deadline_ms)
 {
-	auto_(cancel_release) struct cancel cancel = {.fd = -1};
-	int64_t arrived_ms = seen_ms + ARRIVAL_MS;
-	struct slurm_task_barrier tasks;
+	struct cancel cancel = CANCEL_AT(CLOCK_NEVER);
+	int64_t reserve_ms = (deadline_ms - clock_monotonic_ms()) / 3;
+	struct task task;
 	bool said = false;
 	int missing;
 	struct err err;
 
-	if (!storage || !read_environment(&tasks) || cancel_init(&cancel, &err) < 0)
+	if (!storage || !read_task(&task))
 		return;
-	cancel_set_deadline(&cancel,
-			    slurm_task_barrier_wait_until(clock_monotonic_ms(), deadline_ms));
-	while ((missing = count_missing(storage, &tasks, &cancel)) > 0 ||
-	       (missing == 0 && clock_monotonic_ms() < arrived_ms)) {
+	reserve_ms = reserve_ms < 5000 ? 5000 : reserve_ms > 20000 ? 20000 : reserve_ms;
+	cancel_set_deadline(&cancel, deadline_ms - reserve_ms);
+	while ((missing = count_missing(storage, &task, &cancel)) > 0 ||
+	       (missing == 0 && clock_monotonic_ms() < seen_ms + ARRIVAL_MS)) {
 		if (missing > 0 && !said)
 			log_note("waiting for the other tasks of this job to finish saving, until "
 				 "shortly before the deadline: a requeue will kill them");

@@ -213,13 +213,12 @@ static void write_textfile(struct observers *observers, const int *exit_code)
 
 static bool changes_metrics(const char *event)
 {
-	static const char *const events[] = {"launched",        "restored", "durable",
-					     "snapshot_failed", "notice",   "child_exited"};
+	static const char *const events[] = {"launched", "restored",
+					     "durable",  "snapshot_failed",
+					     "notice",   "child_exited",
+					     NULL};
 
-	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
-		if (text_equal(event, events[i]))
-			return true;
-	return false;
+	return text_is_one_of(event, events);
 }
 
 static void on_event(void *arg, const char *event, json_t *line, const char *text)

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -29,14 +28,6 @@ static void write_note(int fd, const char *job)
 		(void)file_write_all(fd, text, strlen(text), NULL);
 }
 
-/* Inode of our PID namespace: PIDs are not comparable between two. 0: unknown. */
-static uint64_t pid_namespace(void)
-{
-	uint64_t device, inode;
-
-	return proc_pid_namespace(&device, &inode) ? inode : 0;
-}
-
 /* Where the line of the job begins: after that of its supervisor. */
 static off_t job_line_offset(int fd)
 {
@@ -49,8 +40,8 @@ static off_t job_line_offset(int fd)
 
 void directory_lock_note_job(int fd, pid_t pid)
 {
-	auto_free char *line = text_format("%d %" PRIu64 " %" PRIu64 "\n", (int)pid,
-					   process_start_time(pid), pid_namespace());
+	auto_free char *identity = process_identity(pid);
+	auto_free char *line = text_format("%s\n", identity);
 	off_t at = job_line_offset(fd);
 
 	if (at > 0 && ftruncate(fd, at) == 0 && lseek(fd, at, SEEK_SET) == at)
@@ -60,9 +51,8 @@ void directory_lock_note_job(int fd, pid_t pid)
 /* Content of the lock file; it describes the last holder if nobody holds the lock. */
 struct lock_note {
 	char boot[40], job[LOCK_HOLDER_SIZE];
-	int supervisor; /* 0: not written yet */
-	int pid;        /* the job's; 0: unknown */
-	uint64_t start_time, namespace;
+	int supervisor;    /* 0: not written yet */
+	char process[128]; /* process_identity() of the job; "": unknown */
 };
 
 static void read_note(int fd, struct lock_note *note)
@@ -76,9 +66,8 @@ static void read_note(int fd, struct lock_note *note)
 	second = strchr(text, '\n');
 	if (sscanf(text, "%39s %d %159s", note->boot, &note->supervisor, note->job) < 2)
 		note->supervisor = 0;
-	else if (second && sscanf(second, "%d %" SCNu64 " %" SCNu64, &note->pid, &note->start_time,
-				  &note->namespace) < 3)
-		note->pid = 0;
+	else
+		text_set(note->process, sizeof(note->process), second ? second + 1 : "");
 }
 
 static bool is_of_this_boot(const struct lock_note *note)
@@ -109,17 +98,16 @@ static bool is_locked_on_this_host(int fd, char *who, size_t capacity)
 /* True: the job of a dead supervisor is still running; `who` describes it. */
 static bool has_running_job(int fd, char *who, size_t capacity)
 {
-	struct process_sample sample;
 	struct lock_note note;
+	pid_t pid;
 
 	read_note(fd, &note);
-	if (note.pid <= 0 || !is_of_this_boot(&note) || note.namespace != pid_namespace() ||
-	    !process_read_sample(note.pid, &sample) || sample.start_time != note.start_time)
+	if (!is_of_this_boot(&note) || !process_identity_runs(note.process, &pid))
 		return false;
 	snprintf(who, capacity,
 		 "the job of an earlier run, whose supervisor is gone, still runs in it (process "
 		 "%d, job %s)",
-		 note.pid, note.job);
+		 (int)pid, note.job);
 	return true;
 }
 

@@ -407,7 +407,7 @@ def test_a_member_that_is_not_known_is_said_once(start, place, tmp_path):
     file.write_text('{"reason": "drain", "in_seconds": 90}')
     wait_for("the next notice", lambda: len(watch.notices("stop")) == 2, process=watch.process)
     assert watch.notices("stop")[1]["seconds_left"] > 60
-    assert remarks() == ['but "seconds" is not known (write "in_seconds")']
+    assert remarks() == ['but "seconds" is not known (known are kind, reason, deadline, in_seconds)']
     assert watch.end() == 0
 
 
@@ -607,7 +607,7 @@ def test_status_shows_the_sources_and_the_notice(start, place, tmp_path):
     assert "notices from aws: unavailable: token answers" in run.err
     (tmp_path / "notice").write_text(json.dumps({"reason": "drain", "in_seconds": 600, "resaon": "a slip"}))
     wait_for("the notice", lambda: "stop from file (drain)" in place.query("status", "--job", place.job).out, process=run.process)
-    wait_for("a warning", lambda: "notices from file: armed" in run.err and '"resaon" is not known (write "reason")' in run.err, process=run.process)
+    wait_for("a warning", lambda: "notices from file: armed" in run.err and '"resaon" is not known (known are kind, reason,' in run.err, process=run.process)
 
 
 def test_acknowledged_only_after_it_is_durable(start, place):

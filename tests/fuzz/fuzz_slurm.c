@@ -13,7 +13,6 @@ static void diagnose(const char *text)
 		.job = text,
 		.partition = text,
 		.script = text,
-		.log_appends = -1,
 	};
 	struct check_list check_list;
 	char name[32] = "untouched";

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/httpd.h"
+#include "err_kind.h"
 #include "storage/http/uri.h"
 
 #include <setjmp.h>

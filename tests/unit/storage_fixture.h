@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/walk.h"
+#include "err_kind.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/httpd.h"
+#include "err_kind.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -98,8 +99,6 @@ static void answer(void *arg, const struct httpd_request *request, struct httpd_
 		httpd_reply_text(reply, 200, "my-role\n");
 	else if (strcmp(request->path, "/latest/meta-data/iam/security-credentials/my-role") == 0)
 		send_json(reply, "VM");
-	else if (strcmp(request->path, "/latest/meta-data/placement/region") == 0)
-		httpd_reply_text(reply, 200, "eu-north-1\n");
 	else if (strcmp(request->path, "/") == 0 && strcmp(request->method, "POST") == 0)
 		send_sts(request, reply);
 	else
@@ -260,7 +259,6 @@ static void test_roles(void **state)
 		   "role_session_name=me\nduration_seconds=1800\n"
 		   "[profile loop]\nrole_arn=arn:l\nsource_profile=loop2\n"
 		   "[profile loop2]\nrole_arn=arn:l\nsource_profile=loop\n"
-		   "[profile onvm]\nrole_arn=arn:vm\ncredential_source=Ec2InstanceMetadata\n"
 		   "[profile lone]\nrole_arn=arn:vm\n"
 		   "[profile sso]\nsso_account_id=1\n");
 	setenv("AWS_PROFILE", "top", 1);
@@ -273,9 +271,6 @@ static void test_roles(void **state)
 	assert_non_null(strstr(world.last_authorization, "Credential=STS1/"));
 	assert_non_null(strstr(world.last_authorization, "/us-east-1/sts/aws4_request"));
 	assert_non_null(strstr(world.last_authorization, "x-amz-security-token"));
-	setenv("AWS_PROFILE", "onvm", 1);
-	check_source("STS4", "profile onvm (role arn:vm)");
-	assert_non_null(strstr(world.last_authorization, "Credential=VM3/"));
 	setenv("AWS_PROFILE", "loop", 1);
 	check_fails(ERR_INVALID, "circles");
 	setenv("AWS_PROFILE", "lone", 1);
@@ -461,25 +456,6 @@ static void test_without_a_token(void **state)
 	check_fails(ERR_DENIED, "AWS_PROFILE");
 }
 
-static void test_region_of_the_instance(void **state)
-{
-	auto_free char *region = NULL;
-	struct err err = {0};
-
-	(void)state;
-	assert_int_equal(aws_instance_region(&region, NULL, &err), 0);
-	assert_string_equal(region, "eu-north-1");
-	free(region);
-	region = NULL;
-	atomic_store(&world.down, true);
-	assert_int_equal(aws_instance_region(&region, NULL, &err), -1);
-	assert_non_null(strstr(err.text, "the instance's metadata service"));
-	setenv("AWS_EC2_METADATA_DISABLED", "true", 1);
-	assert_int_equal(aws_instance_region(&region, NULL, &err), -1);
-	assert_int_equal(err.kind, ERR_DENIED);
-	assert_null(region);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -497,7 +473,6 @@ int main(void)
 		cmocka_unit_test_setup(test_outage, set_up),
 		cmocka_unit_test_setup(test_threads, set_up),
 		cmocka_unit_test_setup(test_without_a_token, set_up),
-		cmocka_unit_test_setup(test_region_of_the_instance, set_up),
 	};
 	struct err err = {0};
 	int failed;

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
+#include "err_kind.h"
 #include "storage/azure/azure.h"
 
 #define DAY (24 * 3600 * 1000LL)

@@ -1,5 +1,6 @@
 /* az:// against a container in memory: with a key, with a signature in the URL, and with tokens of
  * each kind of identity, whose requests are looked at to the byte. */
+#include "err_kind.h"
 #include "memory_bucket.h"
 
 static void list_object(struct bytes *out, const char *key, size_t size)

@@ -132,17 +132,6 @@ static void test_what_is_not_utf8_is_replaced(void **state)
 	assert_memory_equal(err.text, "?: ", 3);
 }
 
-static void test_every_kind_has_its_own_name(void **state)
-{
-	(void)state;
-	for (int a = ERR_NONE; a <= ERR_FAILED; a++) {
-		assert_non_null(err_kind_name((enum err_kind)a));
-		for (int b = ERR_NONE; b < a; b++)
-			assert_string_not_equal(err_kind_name((enum err_kind)a),
-						err_kind_name((enum err_kind)b));
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -153,7 +142,6 @@ int main(void)
 		cmocka_unit_test(test_wrap_puts_words_in_front_and_keeps_the_kind),
 		cmocka_unit_test(test_long_texts_keep_their_reason),
 		cmocka_unit_test(test_what_is_not_utf8_is_replaced),
-		cmocka_unit_test(test_every_kind_has_its_own_name),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

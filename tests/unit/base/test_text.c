@@ -197,6 +197,9 @@ static void test_comparing_and_copying(void **state)
 	assert_false(text_equal("a", NULL) || text_equal(NULL, "a") || text_equal("a", "b"));
 	assert_true(text_starts("file:///x", "file://") && !text_starts("fil", "file"));
 	assert_true(text_ends("a.npz", ".npz") && !text_ends("npz", ".npz"));
+	assert_true(text_is_one_of("b", (const char *const[]){"a", "b", NULL}));
+	assert_false(text_is_one_of("c", (const char *const[]){"a", "b", NULL}));
+	assert_false(text_is_one_of(NULL, (const char *const[]){"a", NULL}));
 	text_set(small, sizeof(small), "too long");
 	assert_string_equal(small, "too");
 	text_set(small, sizeof(small), NULL);

@@ -45,13 +45,15 @@ static void changes_are_told_once(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct health health;
 
-		health_init(&health, 0);
+		health = HEALTH_START(0);
 		for (size_t j = 0; j < 8 && rows[i].steps[j].outcome; j++) {
 			int64_t now = rows[i].steps[j].second * 1000;
 			char outcome = rows[i].steps[j].outcome;
-			bool told = outcome == 'k'   ? health_known(&health)
-				    : outcome == 'u' ? health_unknown(&health, now)
-						     : health_unavailable(&health);
+			bool told = health_note(&health,
+						outcome == 'k'   ? POLL_KNOWN
+						: outcome == 'u' ? POLL_UNKNOWN
+								 : POLL_UNAVAILABLE,
+						now);
 
 			if (told != rows[i].steps[j].told ||
 			    health.state != rows[i].steps[j].health)

@@ -33,7 +33,7 @@ static void test_table(void **state)
 		int level; /* -1: no such row */
 	} rows[] = {
 		// clang-format off
-		{{.config = CONFIG(PRIORITY, "(null)", "(null)", "30"), .log_appends = -1},
+		{{.config = CONFIG(PRIORITY, "(null)", "(null)", "30")},
 			"requeue", CHECK_OK},
 		{{.config = "JobRequeue              = 0\n"}, "requeue", CHECK_WARN},
 		{{.config = "JobRequeue              = 0\n", .job = JOB}, "requeue", CHECK_OK},
@@ -42,20 +42,11 @@ static void test_table(void **state)
 		{{.config = CONFIG(PRIORITY, "(null)", "1,70-80", "30")}, "exit code",
 			CHECK_OK},
 		{{.config = "RequeueExitHold         = 75\n"}, "exit code", CHECK_FAIL},
-		{{.config = "KillOnBadExit           = 0\n"}, "bad exit", CHECK_OK},
-		{{.config = "KillOnBadExit           = 1\n"}, "bad exit", CHECK_WARN},
-		{{.config = CONFIG(PRIORITY, "(null)", "(null)", "5")}, "bad exit", -1},
 		{{.asked = SLURM_QUERY_NO_PROGRAM}, "scontrol", CHECK_WARN},
 		{{.asked = SLURM_QUERY_NO_PROGRAM}, "requeue", -1},
 		{{.asked = SLURM_QUERY_FAILED, .error_text = "scontrol: no answer within 10 s"},
 			"scontrol", CHECK_WARN},
-		{{.asked = SLURM_QUERY_FAILED, .error_text = "scontrol: no answer within 10 s"},
-			"log",
-			-1},
 		{{.config = CONFIG(PRIORITY, "(null)", "(null)", "5")}, "scontrol", -1},
-		{{.config = CONFIG(PRIORITY, "(null)", "(null)", "5")}, "kill wait",
-			CHECK_WARN},
-		{{.config = CONFIG(PRIORITY, "(null)", "(null)", "30")}, "kill wait", CHECK_OK},
 		{{.config = CONFIG("preempt/none", "(null)", "(null)", "30")}, "preempt",
 			CHECK_OK},
 		{{.config = CONFIG("preempt/none", "(null)", "(null)", "30")}, "notice", -1},
@@ -119,13 +110,6 @@ static void test_table(void **state)
 		/* it may be in another script */
 		{{.config = "", .script = "#SBATCH --signal=B:TERM@120\n./train.sh\n"}, "signal",
 			CHECK_OK},
-		{{.config = "", .log_appends = 1}, "log", CHECK_OK},
-		{{.config = "JobFileAppend           = 1\n", .log_appends = 0}, "log",
-			CHECK_WARN},
-		{{.config = "JobFileAppend           = 1\n", .log_appends = -1}, "log",
-			CHECK_OK},
-		{{.config = "JobFileAppend           = 0\n", .log_appends = -1}, "log",
-			CHECK_WARN},
 		// clang-format on
 	};
 

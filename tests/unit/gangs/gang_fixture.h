@@ -4,6 +4,7 @@
 
 #include "storage_fixture.h"
 
+#include "err_kind.h"
 #include "storage/records/storage_handle.h"
 
 #include <pthread.h>

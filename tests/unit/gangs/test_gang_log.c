@@ -3,6 +3,7 @@
 #include "storage_fixture.h"
 
 #include "base/json.h"
+#include "err_kind.h"
 #include "storage/gangs/gang_event.h"
 #include "storage/records/job_records.h"
 

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "err_kind.h"
 #include "storage/gcs/gcs.h"
 
 #include <stdlib.h>

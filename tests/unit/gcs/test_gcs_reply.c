@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
+#include "err_kind.h"
 #include "storage/gcs/gcs.h"
 
 #define HOUR (3600 * 1000LL)

@@ -2,6 +2,7 @@
 #include "memory_bucket.h"
 
 #include "base/json.h"
+#include "err_kind.h"
 
 /* Of one page: what it folds stands behind the objects. */
 static struct {

@@ -6,6 +6,7 @@
 #include "base/httpd.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "err_kind.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/httpd.h"
 #include "base/text.h"
+#include "err_kind.h"
 #include "storage/http/token_endpoint.h"
 
 #include <stdio.h>

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "err_kind.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 /* A manifest is put, and its answer is lost: whether it is put once more, what the store has then,
  * and what is told. */
+#include "err_kind.h"
 #include "slow_store.h"
 
 /* What happens between the put and its answer. */

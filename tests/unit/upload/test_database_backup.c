@@ -6,6 +6,7 @@
 #include "database_fixture.h"
 
 #include "effort.h"
+#include "err_kind.h"
 
 #include <fcntl.h>
 
