@@ -45,7 +45,7 @@ static int confirm_again(struct storage *storage, uint32_t number, struct cancel
 	auto_(job_listing_release) struct job_listing listing = {0};
 	struct err own = {0};
 
-	if (job_records_list_attempts(storage, &listing, cancel, err) < 0)
+	if (job_records_list_singles(storage, &listing, cancel, err) < 0)
 		return -1;
 	/* They are listed in order, so one that has begun anew comes first. */
 	if (listing.lineage.attempt_count > 1)

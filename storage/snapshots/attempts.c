@@ -376,6 +376,37 @@ static int outlast_window(const struct claiming *claiming, struct err *err)
 	return cancel_sleep(claiming->cancel, window_ms, err);
 }
 
+static int ask_lineage(struct storage *storage, const void *about, void *answer,
+		       struct cancel *cancel, struct err *err)
+{
+	(void)storage, (void)about, (void)cancel;
+	return list_lineage(answer, err);
+}
+
+static int ask_own(struct storage *storage, const void *about, void *answer, struct cancel *cancel,
+		   struct err *err)
+{
+	const struct attempt *claimed = about;
+
+	return own_claim_check_nonce(storage, claimed->number, answer, cancel, err);
+}
+
+/* It need not be read. */
+static void note_own_claim(struct claiming *claiming, const struct attempt *claimed)
+{
+	struct storage *storage = claiming->storage;
+	const struct lineage_attempt claim = {
+		.number = claimed->number,
+		.known = true,
+		.start = claimed->start,
+		.suspect = claimed->suspect,
+		.policy = claiming->claim->policy,
+	};
+
+	own_claim_note_time(storage, &claiming->listing, claimed->number);
+	known_claims_add(&storage->claims, storage->own_claim.put_ms, &claim);
+}
+
 /* Also if a newer attempt has taken over already: its claimer may have listed the snapshots before
  * ours, and our claim, once it counts, would hide from it what came between. */
 static int look_again(struct claiming *claiming, const struct attempt *claimed,
@@ -385,10 +416,12 @@ static int look_again(struct claiming *claiming, const struct attempt *claimed,
 	auto_free char *key = job_record_key_attempt(storage, claimed->number);
 	auto_(attempt_release) struct attempt now = {0};
 	bool own;
+	const struct question questions[] = {{ask_lineage, NULL, claiming},
+					     {ask_own, claimed, &own}};
 
 	*look = CLAIM_LOST;
-	if (outlast_window(claiming, err) < 0 || list_lineage(claiming, err) < 0 ||
-	    own_claim_check_nonce(storage, claimed->number, &own, claiming->cancel, err) < 0)
+	if (outlast_window(claiming, err) < 0 ||
+	    ask_at_once(storage, questions, 2, claiming->cancel, err) < 0)
 		return -1;
 	note_snapshots(storage, &claiming->listing);
 	if (!own)
@@ -398,7 +431,7 @@ static int look_again(struct claiming *claiming, const struct attempt *claimed,
 						     NULL);
 		return 0;
 	}
-	own_claim_note_time(storage, &claiming->listing, claimed->number);
+	note_own_claim(claiming, claimed);
 	*look = CLAIM_STANDS;
 	if (claiming->claim->policy != RESTORE_LATEST)
 		return 0;

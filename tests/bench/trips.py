@@ -16,8 +16,8 @@ from growth import BUCKET, DatedMemory  # noqa: E402
 SIZE, JOB = 100_000, "trips"
 # In a row at most: these numbers only fall. `save` is the whole command; of a running job it is what follows the last byte of its file,
 # up to the look that follows the commit; of a start, what comes before the job's first instruction.
-MOST = {"save, new store": 24, "save, new job": 24, "save again": 29, "start, new job": 15, "start, restores": 23,
-        "first save of a run": 8, "next save of a run": 6}
+MOST = {"save, new store": 18, "save, new job": 18, "save again": 24, "start, new job": 10, "start, restores": 17,
+        "first save of a run": 7, "next save of a run": 5}
 # Writes a checkpoint whenever it is told to, and says when it was there.
 WRITER = """
 import os, sys, time

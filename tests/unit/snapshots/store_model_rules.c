@@ -90,8 +90,11 @@ WRAPS(int64_t, clock_monotonic_ms, (void))
 
 WRAPS(void, parallel_run, (size_t threads, void (*work)(void *arg, size_t index), void *arg))
 {
+	/* What is done at once happens in any order. */
+	bool last_first = world_now->now && world_now->now->index % 2 == 1;
+
 	for (size_t i = 0; i < threads; i++)
-		work(arg, i);
+		work(arg, last_first ? threads - 1 - i : i);
 }
 
 WRAPS(int, parallel_start, (pthread_t * thread, void *(*run)(void *arg), void *arg))
