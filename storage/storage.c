@@ -53,45 +53,103 @@ bool storage_is_reserved_name(const char *name)
 	return text_equal(name, FORMAT_KEY) || text_equal(name, "jobs") || text_equal(name, "tmp");
 }
 
-/* With `create` the marker is always put, although it is mostly there already: the answer "exists"
- * comes only from a store that can be written to. */
-static int check_marker(struct store *store, const char *url, bool create, bool *made,
-			struct cancel *cancel, struct err *err)
+/* An opening. */
+struct opening {
+	struct store *store;
+	const char *url;
+	bool create;
+	bool made;        /* the marker was put */
+	struct err there; /* the marker: why it was not read, or nothing */
+	struct cancel *cancel;
+};
+
+static int put_marker(struct opening *opening, struct err *err)
 {
 	struct err own = {0};
+
+	opening->made = record_put_format(opening->store, opening->cancel, &own) == 0;
+	if (opening->made || own.kind == ERR_EXISTS)
+		return 0;
+	if (err)
+		*err = own;
+	return err_wrap(err, "store %s: cannot write to it", opening->url);
+}
+
+/* With `create` something is always put, although it is mostly there already: the answer "exists"
+ * comes only from a store that can be written to. */
+static int ask_writable(struct storage *storage, const void *about, void *answer,
+			struct cancel *cancel, struct err *err)
+{
+	struct opening *opening = answer;
+
+	(void)storage, (void)about;
+	if (!opening->create)
+		return 0;
+	return opening->store->condition ? store_prove(opening->store, opening->url, cancel, err)
+					 : put_marker(opening, err);
+}
+
+/* What it finds is not an error yet. */
+static int ask_marker(struct storage *storage, const void *about, void *answer,
+		      struct cancel *cancel, struct err *err)
+{
+	struct opening *opening = answer;
 	auto_json json_t *body = NULL;
 
-	*made = create && record_put_format(store, cancel, &own) == 0;
-	if (create && !*made && own.kind != ERR_EXISTS) {
-		if (err)
-			*err = own;
-		return err_wrap(err, "store %s: cannot write to it", url);
+	(void)storage, (void)about, (void)err;
+	opening->there = (struct err){0};
+	(void)job_record_get(opening->store, FORMAT_KEY, RECORD_FORMAT, &body, cancel,
+			     &opening->there);
+	if (body)
+		opening->there = (struct err){0};
+	return 0;
+}
+
+static int check_marker(struct opening *opening, struct err *err)
+{
+	const struct question questions[] = {{ask_writable, NULL, opening},
+					     {ask_marker, NULL, opening}};
+	const struct err *there = &opening->there;
+
+	if (ask_at_once(NULL, questions, 2, opening->cancel, err) < 0)
+		return -1;
+	if (there->kind == ERR_NOT_FOUND && opening->create) {
+		/* It may have been read before it was put. */
+		if (!opening->made && put_marker(opening, err) < 0)
+			return -1;
+		if (opening->made)
+			return 0;
+		(void)ask_marker(NULL, NULL, opening, opening->cancel, NULL);
 	}
-	if (job_record_get(store, FORMAT_KEY, RECORD_FORMAT, &body, cancel, &own) == 0)
+	if (there->kind == ERR_NONE)
 		return 0;
-	if (own.kind == ERR_NOT_FOUND)
+	if (there->kind == ERR_NOT_FOUND)
 		return err_set(err, ERR_NOT_FOUND,
 			       "%s is not a Reprieve store (no %s): nothing was saved there yet, "
 			       "or --store has to be as `reprieve run` was given it",
-			       url, FORMAT_KEY);
-	if (own.kind == ERR_CORRUPT)
-		return err_set(err, own.kind,
+			       opening->url, FORMAT_KEY);
+	if (there->kind == ERR_CORRUPT)
+		return err_set(err, there->kind,
 			       "store %s is damaged: %s. Remove that file: the next start with the "
 			       "Reprieve that made the store puts it there again",
-			       url, own.text);
+			       opening->url, there->text);
 	if (err)
-		*err = own;
-	return err_wrap(err, "store %s", url);
+		*err = *there;
+	return err_wrap(err, "store %s", opening->url);
 }
 
 static int open_store(const char *url, bool create, bool read_only, struct store **store,
 		      bool *made, struct cancel *cancel, struct err *err)
 {
+	struct opening opening = {.url = url, .create = create && !read_only, .cancel = cancel};
 	struct err own = {0};
 
-	if (store_open(url, create, read_only, store, cancel, &own) == 0) {
-		if (check_marker(*store, url, create && !read_only, made, cancel, &own) == 0)
+	if (store_open_unproven(url, create, read_only, store, cancel, &own) == 0) {
+		opening.store = *store;
+		if (check_marker(&opening, &own) == 0) {
+			*made = opening.made;
 			return 0;
+		}
 		store_close(*store);
 		*store = NULL;
 	}

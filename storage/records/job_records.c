@@ -329,5 +329,12 @@ int record_put_format(struct store *store, struct cancel *cancel, struct err *er
 	auto_json json_t *body = json_pack("{s:i, s:s}", "version", RECORD_VERSION, "created",
 					   clock_format(clock_wall_ms(), created, sizeof(created)));
 
-	return job_record_put(store, FORMAT_KEY, RECORD_FORMAT, body, NULL, cancel, err);
+	auto_(bytes_release) struct bytes record = {0};
+
+	/* Whose it is does not matter, so it is not read back. */
+	record.limit = record_size_most(RECORD_FORMAT, store->manifest_most);
+	if (record_encode(RECORD_FORMAT, body, &record, err) < 0)
+		return -1;
+	return store->ops->put(store, FORMAT_KEY, record.data, record.size, STORE_IF_ABSENT, cancel,
+			       err);
 }

@@ -399,7 +399,7 @@ WRAPS(void, job_records_trim_memory, (void))
 {
 }
 
-WRAPS(int, store_open,
+WRAPS(int, store_open_unproven,
       (const char *url, bool create, bool read_only, struct store **store, struct cancel *cancel,
        struct err *err))
 {
