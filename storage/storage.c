@@ -286,6 +286,7 @@ int storage_open(const struct storage_options *options, struct storage **result,
 		text_set(storage->host, sizeof(storage->host), "unknown");
 	chunk_index_init(&storage->transfer.index);
 	pthread_mutex_init(&storage->claims.mutex, NULL);
+	pthread_mutex_init(&storage->known_manifest.mutex, NULL);
 	plan_transfers(storage, options);
 	*result = storage;
 	return 0;
@@ -345,6 +346,8 @@ void storage_close(struct storage *storage)
 	chunk_index_release(&storage->transfer.index);
 	pthread_mutex_destroy(&storage->claims.mutex);
 	free(storage->claims.items);
+	pthread_mutex_destroy(&storage->known_manifest.mutex);
+	bytes_release(&storage->known_manifest.record);
 	store_listing_release(&storage->aside);
 	snapshot_catalogue_release(&storage->catalogue);
 	store_close(storage->transfer.store);

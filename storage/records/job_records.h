@@ -75,7 +75,11 @@ bool job_record_is_forgotten(struct storage *storage, struct snapshot_id id, str
  * releases it. One request, however many files there are. Errors as for job_record_get(). */
 int job_record_get_manifest_head(struct storage *storage, struct snapshot_id id,
 				 struct manifest *manifest, struct cancel *cancel, struct err *err);
-/* The same with the entries, wherever they are. */
+/* The same for its content alone, which this process may have read before: whether it is still
+ * there, or was damaged since, is not looked up. */
+int job_record_get_known_head(struct storage *storage, struct snapshot_id id,
+			      struct manifest *manifest, struct cancel *cancel, struct err *err);
+/* That with the entries, wherever they are. */
 int job_record_get_manifest(struct storage *storage, struct snapshot_id id,
 			    struct manifest *manifest, struct cancel *cancel, struct err *err);
 /* Makes the second of the first: one that is read is not read once more. */

@@ -95,9 +95,9 @@ static void merge_listings(struct store_listing *found, size_t count, struct sto
 	packs->count = kept;
 }
 
-/* `aside`: what is set aside as well. */
-static int list_prefixes(struct storage *storage, char *const *prefixes, size_t count, bool aside,
-			 struct store_listing *packs, struct cancel *cancel, struct err *err)
+int pack_listing_get_prefixes(struct storage *storage, char *const *prefixes, size_t count,
+			      bool aside, struct store_listing *packs, struct cancel *cancel,
+			      struct err *err)
 {
 	auto_free struct store_listing *found = memory_new((count + 1) * sizeof(*found));
 	auto_free struct question *questions = memory_new((count + 1) * sizeof(*questions));
@@ -112,12 +112,6 @@ static int list_prefixes(struct storage *storage, char *const *prefixes, size_t 
 	for (size_t i = 0; i < count; i++)
 		store_listing_release(&found[i]);
 	return result;
-}
-
-int pack_listing_get_prefixes(struct storage *storage, char *const *prefixes, size_t count,
-			      struct store_listing *packs, struct cancel *cancel, struct err *err)
-{
-	return list_prefixes(storage, prefixes, count, false, packs, cancel, err);
 }
 
 /* "packs/000001/000002-...": the length of "packs/000001/". */
@@ -194,7 +188,7 @@ int pack_listing_get_named(struct storage *storage, const struct manifest *manif
 {
 	char *prefixes[PACK_LISTINGS_MOST];
 	size_t count = pack_listing_named_prefixes(storage, manifest, prefixes);
-	int result = list_prefixes(storage, prefixes, count, true, packs, cancel, err);
+	int result = pack_listing_get_prefixes(storage, prefixes, count, true, packs, cancel, err);
 
 	while (count > 0)
 		free(prefixes[--count]);

@@ -10,8 +10,18 @@
 #include "storage/storage.h"
 #include "storage/transfer/transfer.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+/* The manifest that was read last, as it was read: it never changes. Whether the snapshot still
+ * exists, it does not say. */
+struct known_manifest {
+	pthread_mutex_t mutex;
+	struct snapshot_id id;
+	struct bytes record;
+	int64_t read_ms; /* monotonic */
+};
 
 struct storage {
 	/* The store, the job's name, and the state of sending and fetching. */
@@ -26,6 +36,7 @@ struct storage {
 	struct own_claim own_claim;
 	/* What this process had claimed before that. */
 	struct own_claim earlier_claim;
+	struct known_manifest known_manifest;
 	/* The manifests that this process has read. */
 	struct snapshot_catalogue catalogue;
 	/* Worker threads for reading and hashing. */

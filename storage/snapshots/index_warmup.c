@@ -64,19 +64,36 @@ static size_t add_orphan_prefixes(const struct storage *storage, struct snapshot
 	return count;
 }
 
+/* And what is set aside, which counts as lost. */
+static int list_orphans(struct storage *storage, struct snapshot_id parent, uint32_t attempt,
+			struct store_listing *packs, struct cancel *cancel, struct err *err)
+{
+	struct chunk_index *index = &storage->transfer.index;
+	char *prefixes[ORPHAN_SAVES_MOST + ORPHAN_ATTEMPTS_MOST];
+	size_t count = storage->gang.members > ORPHAN_MEMBERS_MOST
+			       ? 0
+			       : add_orphan_prefixes(storage, parent, attempt, prefixes);
+	int result = pack_listing_get_prefixes(storage, prefixes, count, true, packs, cancel, err);
+
+	while (count > 0)
+		free(prefixes[--count]);
+	if (result < 0)
+		return -1;
+	for (size_t i = 0; i < index->pack_count; i++)
+		if (pack_aside_has(storage, index->packs[i].key))
+			chunk_index_pack_lost(index, (uint32_t)i);
+	chunk_index_apply_listing(index, "", NULL);
+	return 0;
+}
+
 /* They are few, and known before the first byte is sent: what they hold is not sent again. */
 static int load_orphans(struct storage *storage, struct snapshot_id parent, uint32_t attempt,
 			struct cancel *cancel, struct err *err)
 {
 	auto_(store_listing_release) struct store_listing packs = {0};
 	struct snapshot_id behind = storage->newest_at_claim;
-	char *prefixes[ORPHAN_SAVES_MOST + ORPHAN_ATTEMPTS_MOST];
-	size_t count = add_orphan_prefixes(storage, parent, attempt, prefixes);
-	int result = pack_listing_get_prefixes(storage, prefixes, count, &packs, cancel, err);
 
-	while (count > 0)
-		free(prefixes[--count]);
-	if (result < 0)
+	if (list_orphans(storage, parent, attempt, &packs, cancel, err) < 0)
 		return -1;
 	/* A pack for an older one than the newest may be garbage to a collection under way. */
 	if (snapshot_id_compare(parent, behind) > 0)
@@ -94,7 +111,7 @@ static void *list_named_packs(void *arg)
 
 	listing->result =
 		pack_listing_get_prefixes(listing->storage, listing->prefixes, listing->count,
-					  &listing->packs, &listing->cancel, &listing->err);
+					  false, &listing->packs, &listing->cancel, &listing->err);
 	atomic_store(&listing->done, true);
 	return NULL;
 }
@@ -152,17 +169,9 @@ int index_warmup(struct storage *storage, struct snapshot_id parent, uint32_t at
 	}
 	/* A new process knows nothing yet: the parent's manifest names the chunks of the newest
 	 * checkpoint. */
-	if (load_parent(storage, parent, cancel, err) < 0 ||
-	    pack_aside_list(storage, cancel, err) < 0)
+	if (load_parent(storage, parent, cancel, err) < 0 || begin_listing(storage, err) < 0)
 		return -1;
-	for (size_t i = 0; i < storage->transfer.index.pack_count; i++)
-		if (pack_aside_has(storage, storage->transfer.index.packs[i].key))
-			chunk_index_pack_lost(&storage->transfer.index, (uint32_t)i);
-	chunk_index_apply_listing(&storage->transfer.index, "", NULL);
-	if (begin_listing(storage, err) < 0)
-		return -1;
-	if (storage->gang.members <= ORPHAN_MEMBERS_MOST &&
-	    load_orphans(storage, parent, attempt, cancel, err) < 0) {
+	if (load_orphans(storage, parent, attempt, cancel, err) < 0) {
 		index_warmup_end(storage);
 		return -1;
 	}

@@ -264,10 +264,12 @@ struct snapshot_commit {
 static int snapshot_commit(struct snapshot_commit *commit, const struct manifest *manifest,
 			   uint64_t *bytes, struct err *err);
 
-static int check_not_superseded(const struct snapshot_commit *commit, struct err *err)
+/* `listing`: of the attempts; NULL: they are listed. */
+static int check_not_superseded(const struct snapshot_commit *commit,
+				const struct job_listing *listing, struct err *err)
 {
-	return own_claim_check_newer(commit->storage, commit->request->id.attempt, commit->cancel,
-				     err);
+	return own_claim_check_newer(commit->storage, commit->request->id.attempt, listing,
+				     commit->cancel, err);
 }
 
 /* The next try sends what was in them. */
@@ -291,19 +293,47 @@ static void drop_missing_packs(struct snapshot_commit *commit, const struct mani
 /* A pack may have been removed, or set aside, since the one who relies on it has seen it last: all
  * that the manifest names is looked up after the last byte was sent. */
 static int check_named_packs(struct snapshot_commit *commit, const struct manifest *manifest,
-			     struct err *err)
+			     const struct store_listing *packs, struct err *err)
 {
-	auto_(store_listing_release) struct store_listing packs = {0};
 	struct err own = {0};
 
-	if (pack_listing_get_named(commit->storage, manifest, &packs, commit->cancel, err) < 0)
-		return -1;
-	if (pack_listing_check(commit->storage, manifest, &packs, &own) == 0)
+	if (pack_listing_check(commit->storage, manifest, packs, &own) == 0)
 		return 0;
-	drop_missing_packs(commit, manifest, &packs);
+	drop_missing_packs(commit, manifest, packs);
 	commit->packs_missing = true;
 	return err_set(err, ERR_RETRY, "a part that is in the store already is no use: %s",
 		       own.text);
+}
+
+static int ask_named_packs(struct storage *storage, const void *about, void *answer,
+			   struct cancel *cancel, struct err *err)
+{
+	return pack_listing_get_named(storage, about, answer, cancel, err);
+}
+
+static int ask_attempts(struct storage *storage, const void *about, void *answer,
+			struct cancel *cancel, struct err *err)
+{
+	(void)about;
+	return job_records_list_singles(storage, answer, cancel, err);
+}
+
+/* After the last byte was sent, and before the manifest is put. */
+static int look_before_commit(struct snapshot_commit *commit, const struct manifest *manifest,
+			      struct err *err)
+{
+	auto_(store_listing_release) struct store_listing packs = {0};
+	auto_(job_listing_release) struct job_listing attempts = {0};
+	const struct question lists[] = {{ask_named_packs, manifest, &packs},
+					 {ask_attempts, NULL, &attempts}};
+
+	if (ask_at_once(commit->storage, lists, 2, commit->cancel, err) < 0)
+		return -1;
+	if (check_named_packs(commit, manifest, &packs, err) == 0)
+		return check_not_superseded(commit, &attempts, err);
+	/* A store that was emptied lacks our claim too, and that says more. */
+	(void)check_not_superseded(commit, &attempts, err);
+	return -1;
 }
 
 static bool is_started_from(const struct lineage *lineage, struct snapshot_id id)
@@ -366,7 +396,7 @@ static int check_put_again(void *arg, struct err *err)
 {
 	struct snapshot_commit *commit = arg;
 
-	if (check_not_superseded(commit, err) == 0)
+	if (check_not_superseded(commit, NULL, err) == 0)
 		return 0;
 	commit->overtaken = err->kind == ERR_EXISTS;
 	return -1;
@@ -409,13 +439,7 @@ static int snapshot_commit(struct snapshot_commit *commit, const struct manifest
 {
 	int result;
 
-	if (check_named_packs(commit, manifest, err) < 0) {
-		/* A store that was emptied lacks our claim too, and that says more. */
-		if (commit->packs_missing)
-			(void)check_not_superseded(commit, err);
-		return -1;
-	}
-	if (check_not_superseded(commit, err) < 0)
+	if (look_before_commit(commit, manifest, err) < 0)
 		return -1;
 	if (storage_is_member(commit->storage))
 		result = gang_commit(commit->storage, commit->request, manifest, &commit->outcome,
@@ -753,7 +777,7 @@ static void remove_unnamed_packs(struct saving *saving)
 
 	/* A part may name them: another member may be about to commit it. */
 	if (storage_is_member(saving->storage) || !are_commits_known(saving) ||
-	    own_claim_check_newer(saving->storage, saving->request->id.attempt,
+	    own_claim_check_newer(saving->storage, saving->request->id.attempt, NULL,
 				  saving->packing.cancel, NULL) < 0)
 		return;
 	for (size_t i = 0; i < index->pack_count; i++) {

@@ -452,6 +452,16 @@ WRAPS(int, storage_superseded,
 		       : __real_storage_superseded(storage, number, newest, cancel, err);
 }
 
+WRAPS(int, own_claim_judge,
+      (struct storage * storage, uint32_t number, const struct job_listing *listing,
+       uint32_t *newest, struct cancel *cancel, struct err *err))
+{
+	*newest = number;
+	return is_off(MODEL_RULE_NEWEST_ATTEMPT)
+		       ? 0
+		       : __real_own_claim_judge(storage, number, listing, newest, cancel, err);
+}
+
 WRAPS(enum pack_verdict, retention_judge_pack,
       (const struct retention_pack *pack, struct snapshot_id newest_good, int64_t now_ms,
        int64_t age_ms))

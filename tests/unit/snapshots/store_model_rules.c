@@ -253,6 +253,22 @@ WRAPS(int, storage_superseded,
 	return result;
 }
 
+WRAPS(int, own_claim_judge,
+      (struct storage * storage, uint32_t number, const struct job_listing *listing,
+       uint32_t *newest, struct cancel *cancel, struct err *err))
+{
+	bool read_only = storage->read_only;
+	int result;
+
+	*newest = number;
+	if (does_not_look())
+		return 0;
+	storage->read_only |= is_off(RULE_EMPTIED_STORE);
+	result = __real_own_claim_judge(storage, number, listing, newest, cancel, err);
+	storage->read_only = read_only;
+	return result;
+}
+
 WRAPS(int, job_records_newest_attempt,
       (struct storage * storage, uint32_t *newest, struct cancel *cancel, struct err *err))
 {
