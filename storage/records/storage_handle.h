@@ -37,6 +37,10 @@ struct storage {
 	/* What this process had claimed before that. */
 	struct own_claim earlier_claim;
 	struct known_manifest known_manifest;
+	/* Opened to claim an attempt. */
+	bool will_claim;
+	/* What was asked for ahead of that; or NULL. */
+	struct first_look *first_look;
 	/* The manifests that this process has read. */
 	struct snapshot_catalogue catalogue;
 	/* Worker threads for reading and hashing. */

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/workers.h"
+#include "snapshots.h"
 #include "storage/records/records.h"
 #include "storage/storage.h"
 
@@ -64,7 +65,6 @@ static int ask_claim(struct storage *storage, const void *about, void *answer,
 	if (!claim.known)
 		return 0;
 	fill_claim(past, &claim, body);
-	/* Whoever reads the history is about to claim. */
 	known_claims_add(&storage->claims, records->claimed_ms, &claim);
 	return 0;
 }
@@ -94,39 +94,47 @@ static void count_snapshots(const struct lineage *lineage, struct attempt_summar
 }
 
 static int read_history(struct storage *storage, size_t most, struct attempt_history *history,
-			struct cancel *cancel, struct err *err)
+			struct job_listing *listing, struct cancel *cancel, struct err *err)
 {
-	auto_(job_listing_release) struct job_listing listing = {0};
-	struct lineage *lineage = &listing.lineage;
+	struct lineage *lineage = &listing->lineage;
 	auto_free struct question *questions = NULL;
 	size_t count = 0;
 
-	if (job_records_list_lineage(storage, &listing, cancel, err) < 0)
+	if (job_records_list_lineage(storage, listing, cancel, err) < 0)
 		return -1;
 	history->count = lineage->attempt_count < most ? lineage->attempt_count : most;
 	if (history->count == 0)
 		return 0;
 	history->items = memory_new(history->count * sizeof(*history->items));
-	questions = memory_new(2 * history->count * sizeof(*questions));
+	questions = memory_new((2 * history->count + 2) * sizeof(*questions));
 	for (size_t i = 0; i < history->count; i++) {
 		size_t at = lineage->attempt_count - 1 - i;
 		struct attempt_summary *past = &history->items[i];
 
 		past->number = lineage->attempts[at].number;
 		count_snapshots(lineage, past);
-		questions[count++] = (struct question){ask_claim, &listing.records[at], past};
-		if (listing.records[at].ended)
+		questions[count++] = (struct question){ask_claim, &listing->records[at], past};
+		if (listing->records[at].ended)
 			questions[count++] = (struct question){ask_end, NULL, past};
 	}
+	/* Whoever reads the history is about to claim. */
+	if (storage->will_claim && lineage->snapshot_count > 0)
+		count = first_look_add(storage, lineage->snapshots[lineage->snapshot_count - 1],
+				       questions, count);
 	return ask_at_once(storage, questions, count, cancel, err);
 }
 
 int storage_history(struct storage *storage, size_t most, struct attempt_history *history,
 		    struct cancel *cancel, struct err *err)
 {
+	auto_(job_listing_release) struct job_listing listing = {0};
+
 	*history = (struct attempt_history){0};
-	if (read_history(storage, most, history, cancel, err) == 0)
+	if (read_history(storage, most, history, &listing, cancel, err) == 0) {
+		if (storage->will_claim)
+			first_look_keep(storage, &listing);
 		return 0;
+	}
 	attempt_history_release(history);
 	return err_wrap(err, "cannot read the history of job %s", storage->transfer.job);
 }

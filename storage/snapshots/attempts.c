@@ -7,6 +7,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "snapshots.h"
 #include "storage/records/records.h"
 
 #include <stdlib.h>
@@ -32,9 +33,12 @@ static int check_soundness(struct storage *storage, struct snapshot_id id, struc
 {
 	auto_(manifest_release) struct manifest manifest = {0};
 	auto_(store_listing_release) struct store_listing packs = {0};
+	bool read = first_look_has(storage, id);
 
-	if (job_record_get_manifest_head(storage, id, &manifest, cancel, err) == 0 &&
-	    pack_listing_get_named(storage, &manifest, &packs, cancel, err) == 0 &&
+	if ((read ? job_record_get_known_head(storage, id, &manifest, cancel, err)
+		  : job_record_get_manifest_head(storage, id, &manifest, cancel, err)) == 0 &&
+	    ((read && first_look_take_packs(storage, &manifest, &packs)) ||
+	     pack_listing_get_named(storage, &manifest, &packs, cancel, err) == 0) &&
 	    pack_listing_check(storage, &manifest, &packs, err) == 0)
 		return 0;
 	return err->kind == ERR_CORRUPT || err->kind == ERR_NOT_FOUND ? 1 : -1;
@@ -270,11 +274,13 @@ static int check_not_emptied(struct claiming *claiming, struct err *err)
 	return 0;
 }
 
-static int list_lineage(struct claiming *claiming, struct err *err)
+/* `first`: no claim of ours is there yet, so what the history has listed serves. */
+static int list_lineage(struct claiming *claiming, bool first, struct err *err)
 {
 	job_listing_release(&claiming->listing);
-	if (job_records_list_lineage(claiming->storage, &claiming->listing, claiming->cancel, err) <
-	    0)
+	if (!(first && first_look_take(claiming->storage, &claiming->listing)) &&
+	    job_records_list_lineage(claiming->storage, &claiming->listing, claiming->cancel, err) <
+		    0)
 		return -1;
 	return check_not_emptied(claiming, err);
 }
@@ -303,7 +309,7 @@ static int claim_once(struct claiming *claiming, uint32_t as_of, struct attempt 
 	int64_t began_ms;
 	int result;
 
-	if (list_lineage(claiming, err) < 0)
+	if (list_lineage(claiming, as_of == 0 && !claiming->claim->is_next, err) < 0)
 		return -1;
 	note_snapshots(storage, &claiming->listing);
 	newest = lineage_newest_attempt(&claiming->listing.lineage);
@@ -380,7 +386,7 @@ static int ask_lineage(struct storage *storage, const void *about, void *answer,
 		       struct cancel *cancel, struct err *err)
 {
 	(void)storage, (void)about, (void)cancel;
-	return list_lineage(answer, err);
+	return list_lineage(answer, false, err);
 }
 
 static int ask_own(struct storage *storage, const void *about, void *answer, struct cancel *cancel,

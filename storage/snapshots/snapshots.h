@@ -6,6 +6,7 @@
  * For the rest of storage/, and declared here:
  *
  *	index_warmup.c		fills the index of chunks while a save begins
+ *	first_look.h		what a claim looks at first, asked for before
  *
  * Of this folder only:
  *
@@ -33,6 +34,7 @@
 #ifndef STORAGE_SNAPSHOTS_H
 #define STORAGE_SNAPSHOTS_H
 
+#include "first_look.h"
 #include "storage/records/records.h"
 
 /*
