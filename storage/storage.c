@@ -363,13 +363,13 @@ void storage_close(struct storage *storage)
 	if (!storage)
 		return;
 	pack_uploader_free(storage->transfer.uploader);
-	index_warmup_end(storage);
 	chunk_index_release(&storage->transfer.index);
 	pthread_mutex_destroy(&storage->claims.mutex);
 	free(storage->claims.items);
 	pthread_mutex_destroy(&storage->known_manifest.mutex);
 	bytes_release(&storage->known_manifest.record);
 	first_look_free(storage->first_look);
+	transfer_drop_early(&storage->transfer);
 	store_listing_release(&storage->aside);
 	snapshot_catalogue_release(&storage->catalogue);
 	store_close(storage->transfer.store);

@@ -63,8 +63,6 @@ struct storage {
 	bool warmed;
 	/* What was set aside when it was listed last (pack_aside.h). */
 	struct store_listing aside;
-	/* What it has begun and index_warmup_join() waits for; or NULL. */
-	struct index_listing *listing;
 	/* Set by storage_set_gang(): 0 members for who looks at all of a snapshot. */
 	struct {
 		uint32_t members, member;

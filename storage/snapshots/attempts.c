@@ -25,6 +25,9 @@
 /* what a start gives to forgetting attempts, and so many at most */
 #define FORGET_MOST_MS 5000
 #define FORGET_AT_START 128
+/* what is fetched beside the claim, and how long that may take */
+#define EARLY_MOST_BYTES ((uint64_t)1 << 20)
+#define EARLY_MOST_MS 2000
 
 /* 0: sound; 1: damaged, with the reason in err; -1: the store could not be read. Lists only the
  * packs that the manifest names, after it was read. */
@@ -296,6 +299,56 @@ static int check_is_next(const struct claiming *claiming, uint32_t newest, uint3
 	return err_set(err, ERR_UNFIT, "attempt %u has been claimed meanwhile", newest);
 }
 
+/* --- what is fetched beside the claim --- */
+
+/* What does not come soon is fetched when it is wanted. */
+static int ask_pack(struct storage *storage, const void *about, void *answer, struct cancel *cancel,
+		    struct err *err)
+{
+	const struct attempt *attempt = about;
+	struct early_pack *early = answer;
+	auto_(manifest_release) struct manifest manifest = {0};
+	auto_(cancel_release) struct cancel soon = {.fd = -1};
+	auto_free char *key = NULL;
+	struct store *store = storage->transfer.store;
+
+	(void)err;
+	if (cancel_raised(cancel) || cancel_init(&soon, NULL) < 0)
+		return 0;
+	cancel_set_deadline(&soon, clock_monotonic_ms() + EARLY_MOST_MS);
+	if (job_record_get_known_head(storage, attempt->start, &manifest, &soon, NULL) < 0 ||
+	    manifest.pack_count != 1 || manifest.packs[0].bytes > EARLY_MOST_BYTES)
+		return 0;
+	key = transfer_pack_key(&storage->transfer, manifest.packs[0].key);
+	if (store->ops->get(store, key, 0, (size_t)manifest.packs[0].bytes, &early->data, &soon,
+			    NULL) == 0)
+		early->key = text_copy(manifest.packs[0].key);
+	return 0;
+}
+
+static int ask_claim(struct storage *storage, const void *about, void *answer,
+		     struct cancel *cancel, struct err *err)
+{
+	struct claiming *claiming = answer;
+	int64_t began_ms = clock_monotonic_ms();
+	int result = own_claim_put(storage, claiming->claim, about, cancel, err);
+
+	claiming->put_took_ms = clock_monotonic_ms() - began_ms;
+	return result;
+}
+
+static int put_claim(struct claiming *claiming, const struct attempt *attempt, struct err *err)
+{
+	struct storage *storage = claiming->storage;
+	const struct question questions[] = {{ask_claim, attempt, claiming},
+					     {ask_pack, attempt, &storage->transfer.early}};
+	bool fetches = claiming->claim->restores && storage->transfer.remote &&
+		       !snapshot_id_is_none(attempt->start);
+
+	transfer_drop_early(&storage->transfer);
+	return ask_at_once(storage, questions, fetches ? 2 : 1, claiming->cancel, err);
+}
+
 /*
  * One round: list, choose, claim. `as_of` is the number of our own claim of the round before, or 0.
  * ERR_EXISTS: another process claimed the number first.
@@ -306,8 +359,6 @@ static int claim_once(struct claiming *claiming, uint32_t as_of, struct attempt 
 	struct storage *storage = claiming->storage;
 	bool own = false;
 	uint32_t newest;
-	int64_t began_ms;
-	int result;
 
 	if (list_lineage(claiming, as_of == 0 && !claiming->claim->is_next, err) < 0)
 		return -1;
@@ -331,10 +382,7 @@ static int claim_once(struct claiming *claiming, uint32_t as_of, struct attempt 
 	attempt->number = newest + 1;
 	if (storage->read_only)
 		return err_set(err, ERR_NO_SPACE, "the store was opened for reading only");
-	began_ms = clock_monotonic_ms();
-	result = own_claim_put(storage, claiming->claim, attempt, claiming->cancel, err);
-	claiming->put_took_ms = clock_monotonic_ms() - began_ms;
-	return result;
+	return put_claim(claiming, attempt, err);
 }
 
 static int claim_next_number(struct claiming *claiming, uint32_t as_of, struct attempt *attempt,
@@ -448,6 +496,35 @@ static int look_again(struct claiming *claiming, const struct attempt *claimed,
 	return 0;
 }
 
+static int ask_confirm(struct storage *storage, const void *about, void *answer,
+		       struct cancel *cancel, struct err *err)
+{
+	const struct attempt *attempt = about;
+
+	(void)answer;
+	return own_claim_confirm(storage, attempt->number, cancel, err);
+}
+
+/* A save does it again where this fails. */
+static int ask_warmup(struct storage *storage, const void *about, void *answer,
+		      struct cancel *cancel, struct err *err)
+{
+	const struct attempt *attempt = about;
+
+	(void)answer, (void)err;
+	(void)index_warmup(storage, attempt->start, attempt->number, cancel, NULL);
+	return 0;
+}
+
+static int confirm(struct claiming *claiming, const struct attempt *attempt, struct err *err)
+{
+	const struct question questions[] = {{ask_confirm, attempt, NULL},
+					     {ask_warmup, attempt, NULL}};
+
+	return ask_at_once(claiming->storage, questions, claiming->claim->saves ? 2 : 1,
+			   claiming->cancel, err);
+}
+
 /* A claim is confirmed only if its choice stands: else what slipped in would be passed over. */
 static int claim_until_stable(struct claiming *claiming, struct attempt *attempt, struct err *err)
 {
@@ -463,7 +540,7 @@ static int claim_until_stable(struct claiming *claiming, struct attempt *attempt
 			return -1;
 		as_of = look == CLAIM_LOST ? 0 : attempt->number;
 	}
-	return own_claim_confirm(claiming->storage, attempt->number, claiming->cancel, err);
+	return confirm(claiming, attempt, err);
 }
 
 /* In a full store there is room that was kept for this. */

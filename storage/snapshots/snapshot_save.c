@@ -290,21 +290,6 @@ static void drop_missing_packs(struct snapshot_commit *commit, const struct mani
 	}
 }
 
-/* A pack may have been removed, or set aside, since the one who relies on it has seen it last: all
- * that the manifest names is looked up after the last byte was sent. */
-static int check_named_packs(struct snapshot_commit *commit, const struct manifest *manifest,
-			     const struct store_listing *packs, struct err *err)
-{
-	struct err own = {0};
-
-	if (pack_listing_check(commit->storage, manifest, packs, &own) == 0)
-		return 0;
-	drop_missing_packs(commit, manifest, packs);
-	commit->packs_missing = true;
-	return err_set(err, ERR_RETRY, "a part that is in the store already is no use: %s",
-		       own.text);
-}
-
 static int ask_named_packs(struct storage *storage, const void *about, void *answer,
 			   struct cancel *cancel, struct err *err)
 {
@@ -318,7 +303,8 @@ static int ask_attempts(struct storage *storage, const void *about, void *answer
 	return job_records_list_singles(storage, answer, cancel, err);
 }
 
-/* After the last byte was sent, and before the manifest is put. */
+/* A pack may have been removed, or set aside, since the one who relies on it has seen it last: all
+ * that the manifest names is looked up after the last byte was sent. */
 static int look_before_commit(struct snapshot_commit *commit, const struct manifest *manifest,
 			      struct err *err)
 {
@@ -326,11 +312,15 @@ static int look_before_commit(struct snapshot_commit *commit, const struct manif
 	auto_(job_listing_release) struct job_listing attempts = {0};
 	const struct question lists[] = {{ask_named_packs, manifest, &packs},
 					 {ask_attempts, NULL, &attempts}};
+	struct err own = {0};
 
 	if (ask_at_once(commit->storage, lists, 2, commit->cancel, err) < 0)
 		return -1;
-	if (check_named_packs(commit, manifest, &packs, err) == 0)
+	if (pack_listing_check(commit->storage, manifest, &packs, &own) == 0)
 		return check_not_superseded(commit, &attempts, err);
+	drop_missing_packs(commit, manifest, &packs);
+	commit->packs_missing = true;
+	err_set(err, ERR_RETRY, "a part that is in the store already is no use: %s", own.text);
 	/* A store that was emptied lacks our claim too, and that says more. */
 	(void)check_not_superseded(commit, &attempts, err);
 	return -1;
@@ -459,7 +449,6 @@ struct saving {
 	uint64_t bytes_total;
 	uint64_t bytes_before; /* sent by an early upload */
 	struct snapshot_commit commit;
-	bool listing_failed; /* of what the parent names: it is the store that failed */
 	_Atomic int64_t next_progress_ms;
 };
 
@@ -654,7 +643,6 @@ static int send_changed_files(struct saving *saving, struct file_tree *tree, str
 	struct file_reader_request request = {
 		.tree = tree,
 		.packing = &saving->packing,
-		.keep_open = true,
 		.on_progress = report_progress,
 		.arg = saving,
 	};
@@ -663,41 +651,6 @@ static int send_changed_files(struct saving *saving, struct file_tree *tree, str
 		return -1;
 	file_tree_remove_dropped(tree);
 	return 0;
-}
-
-/* Files that rely on a pack that is lost; they are to be read again. Their chunks count once: what
- * is still there as kept, what is sent anew as sent. */
-static bool find_files_that_lack(struct saving *saving, struct file_tree *tree)
-{
-	struct chunk_index *index = &saving->storage->transfer.index;
-	bool found = false;
-
-	for (size_t i = 0; i < tree->count; i++) {
-		struct file_tree_item *item = &tree->items[i];
-		size_t count = chunk_count(item->entry.size);
-
-		if (item->entry.type != ENTRY_FILE || !item->read ||
-		    chunk_index_has_all(index, item->entry.chunks, count))
-			continue;
-		for (size_t j = 0; j < count; j++)
-			if (item->entry.chunks[j].codec != CHUNK_ZERO)
-				atomic_fetch_sub(&saving->packing.chunks_kept, 1);
-		item->read = false;
-		found = true;
-	}
-	return found;
-}
-
-/* Reads and sends, while the packs that the parent names are still being listed. */
-static int send_files(struct saving *saving, struct file_tree *tree, struct err *err)
-{
-	if (send_changed_files(saving, tree, err) < 0)
-		return -1;
-	saving->listing_failed =
-		index_warmup_join(saving->storage, saving->packing.cancel, err) < 0;
-	if (saving->listing_failed)
-		return -1;
-	return find_files_that_lack(saving, tree) ? send_changed_files(saving, tree, err) : 0;
 }
 
 static int save_snapshot(struct saving *saving, struct save_result *result, struct err *err)
@@ -714,8 +667,8 @@ static int save_snapshot(struct saving *saving, struct save_result *result, stru
 	if (index_warmup(saving->storage, saving->request->parent, saving->request->id.attempt,
 			 saving->packing.cancel, err) < 0)
 		return -1;
-	if (send_files(saving, &tree, err) < 0) {
-		result->changed = err->kind == ERR_RETRY && !saving->listing_failed &&
+	if (send_changed_files(saving, &tree, err) < 0) {
+		result->changed = err->kind == ERR_RETRY &&
 				  pack_uploader_check(saving->packing.uploader, NULL) == 0;
 		return -1;
 	}
@@ -741,7 +694,6 @@ static int save_nothing(struct saving *saving, struct save_result *result, struc
 		return -1;
 	/* What was sent for it before is not part of it, and may be removed from now on. */
 	pack_uploader_free(steal(&storage->transfer.uploader));
-	index_warmup_end(storage);
 	chunk_index_replace(&storage->transfer.index, &manifest, NULL);
 	storage->transfer.append_progress = (struct append_progress){0};
 	if (saving->commit.outcome == GANG_COMMITTED)
@@ -805,6 +757,7 @@ int storage_save(struct storage *storage, const struct save_request *request,
 	int failed;
 
 	storage->emptied = false;
+	transfer_drop_early(&storage->transfer);
 	*result = (struct save_result){.id = request->id};
 	random_hex(saving.packing.nonce);
 	saving.packing.uploader = pack_uploader_get(&storage->transfer);
