@@ -379,8 +379,11 @@ WRAPS(int, cancel_sleep, (struct cancel * cancel, int64_t milliseconds, struct e
 
 WRAPS(void, parallel_run, (size_t threads, void (*work)(void *arg, size_t index), void *arg))
 {
+	/* What is done at once happens in any order. */
+	bool last_first = model.now && model.now->index % 2 == 1;
+
 	for (size_t i = 0; i < threads; i++)
-		work(arg, i);
+		work(arg, last_first ? threads - 1 - i : i);
 }
 
 WRAPS(int, parallel_start, (pthread_t * thread, void *(*run)(void *arg), void *arg))
