@@ -118,8 +118,8 @@ int storage_check_url(const char *url, struct err *err)
 	return find_backend(url, err) ? 0 : -1;
 }
 
-int store_open(const char *url, bool create, bool read_only, struct store **store,
-	       struct cancel *cancel, struct err *err)
+int store_open_unproven(const char *url, bool create, bool read_only, struct store **store,
+			struct cancel *cancel, struct err *err)
 {
 	const struct store_ops *backend = find_backend(url, err);
 
@@ -128,4 +128,17 @@ int store_open(const char *url, bool create, bool read_only, struct store **stor
 	if (retrying_client_patience_ms(err) < 0)
 		return err_wrap(err, "store %s", url);
 	return backend->open(url, create, read_only, store, cancel, err);
+}
+
+int store_open(const char *url, bool create, bool read_only, struct store **store,
+	       struct cancel *cancel, struct err *err)
+{
+	if (store_open_unproven(url, create, read_only, store, cancel, err) < 0)
+		return -1;
+	if (!create || read_only || !(*store)->condition ||
+	    store_prove(*store, url, cancel, err) == 0)
+		return 0;
+	store_close(*store);
+	*store = NULL;
+	return -1;
 }

@@ -17,5 +17,9 @@ char *store_url_meant(const char *url, const char *here, const char *home);
  */
 int store_open(const char *url, bool create, bool read_only, struct store **store,
 	       struct cancel *cancel, struct err *err);
+/* The same without the proof that the store keeps its promise: store_prove() follows, before
+ * anything is put, if (*store)->condition. */
+int store_open_unproven(const char *url, bool create, bool read_only, struct store **store,
+			struct cancel *cancel, struct err *err);
 
 #endif

@@ -53,53 +53,124 @@ bool storage_is_reserved_name(const char *name)
 	return text_equal(name, FORMAT_KEY) || text_equal(name, "jobs") || text_equal(name, "tmp");
 }
 
-/* With `create` the marker is always put, although it is mostly there already: the answer "exists"
- * comes only from a store that can be written to. */
-static int check_marker(struct store *store, const char *url, bool create, bool *made,
-			struct cancel *cancel, struct err *err)
+/* An opening. */
+struct opening {
+	struct store *store;
+	const char *url;
+	bool create, read_only;
+	bool made;        /* the marker was put */
+	struct err there; /* the marker: why it was not read, or nothing */
+	const char *job;  /* whose announcements are listed as well; NULL: none */
+	bool listed;
+	struct store_listing draining;
+	struct cancel *cancel;
+};
+
+static int put_marker(struct opening *opening, struct err *err)
 {
 	struct err own = {0};
+
+	opening->made = record_put_format(opening->store, opening->cancel, &own) == 0;
+	if (opening->made || own.kind == ERR_EXISTS)
+		return 0;
+	if (err)
+		*err = own;
+	return err_wrap(err, "store %s: cannot write to it", opening->url);
+}
+
+/* With `create` something is always put, although it is mostly there already: the answer "exists"
+ * comes only from a store that can be written to. */
+static int ask_writable(struct storage *storage, const void *about, void *answer,
+			struct cancel *cancel, struct err *err)
+{
+	struct opening *opening = answer;
+
+	(void)storage, (void)about;
+	if (!opening->create || opening->read_only)
+		return 0;
+	return opening->store->condition ? store_prove(opening->store, opening->url, cancel, err)
+					 : put_marker(opening, err);
+}
+
+/* What it finds is not an error yet. */
+static int ask_marker(struct storage *storage, const void *about, void *answer,
+		      struct cancel *cancel, struct err *err)
+{
+	struct opening *opening = answer;
 	auto_json json_t *body = NULL;
 
-	*made = create && record_put_format(store, cancel, &own) == 0;
-	if (create && !*made && own.kind != ERR_EXISTS) {
-		if (err)
-			*err = own;
-		return err_wrap(err, "store %s: cannot write to it", url);
+	(void)storage, (void)about, (void)err;
+	opening->there = (struct err){0};
+	(void)job_record_get(opening->store, FORMAT_KEY, RECORD_FORMAT, &body, cancel,
+			     &opening->there);
+	if (body)
+		opening->there = (struct err){0};
+	return 0;
+}
+
+/* What fails here is asked again. */
+static int ask_draining(struct storage *storage, const void *about, void *answer,
+			struct cancel *cancel, struct err *err)
+{
+	struct opening *opening = answer;
+	auto_free char *prefix = text_format("jobs/%s/draining/", opening->job);
+
+	(void)storage, (void)about, (void)err;
+	opening->listed = opening->store->ops->list(opening->store, prefix, STORE_ALL,
+						    &opening->draining, cancel, NULL) == 0;
+	return 0;
+}
+
+static int check_marker(struct opening *opening, struct err *err)
+{
+	const struct question questions[] = {{ask_writable, NULL, opening},
+					     {ask_marker, NULL, opening},
+					     {ask_draining, NULL, opening}};
+	const struct err *there = &opening->there;
+
+	if (ask_at_once(NULL, questions, opening->job ? 3 : 2, opening->cancel, err) < 0)
+		return -1;
+	if (there->kind == ERR_NOT_FOUND && opening->create && !opening->read_only) {
+		/* It may have been read before it was put. */
+		if (!opening->made && put_marker(opening, err) < 0)
+			return -1;
+		if (opening->made)
+			return 0;
+		(void)ask_marker(NULL, NULL, opening, opening->cancel, NULL);
 	}
-	if (job_record_get(store, FORMAT_KEY, RECORD_FORMAT, &body, cancel, &own) == 0)
+	if (there->kind == ERR_NONE)
 		return 0;
-	if (own.kind == ERR_NOT_FOUND)
+	if (there->kind == ERR_NOT_FOUND)
 		return err_set(err, ERR_NOT_FOUND,
 			       "%s is not a Reprieve store (no %s): nothing was saved there yet, "
 			       "or --store has to be as `reprieve run` was given it",
-			       url, FORMAT_KEY);
-	if (own.kind == ERR_CORRUPT)
-		return err_set(err, own.kind,
+			       opening->url, FORMAT_KEY);
+	if (there->kind == ERR_CORRUPT)
+		return err_set(err, there->kind,
 			       "store %s is damaged: %s. Remove that file: the next start with the "
 			       "Reprieve that made the store puts it there again",
-			       url, own.text);
+			       opening->url, there->text);
 	if (err)
-		*err = own;
-	return err_wrap(err, "store %s", url);
+		*err = *there;
+	return err_wrap(err, "store %s", opening->url);
 }
 
-static int open_store(const char *url, bool create, bool read_only, struct store **store,
-		      bool *made, struct cancel *cancel, struct err *err)
+static int open_store(struct opening *opening, struct err *err)
 {
 	struct err own = {0};
 
-	if (store_open(url, create, read_only, store, cancel, &own) == 0) {
-		if (check_marker(*store, url, create && !read_only, made, cancel, &own) == 0)
+	if (store_open_unproven(opening->url, opening->create, opening->read_only, &opening->store,
+				opening->cancel, &own) == 0) {
+		if (check_marker(opening, &own) == 0)
 			return 0;
-		store_close(*store);
-		*store = NULL;
+		store_listing_release(&opening->draining);
+		store_close(opening->store);
 	}
 	/* A bucket's error has said which permission. */
-	if (own.kind == ERR_DENIED && text_starts(url, "file://"))
+	if (own.kind == ERR_DENIED && text_starts(opening->url, "file://"))
 		err_set(err, own.kind,
 			"%s: let this user %s there, or name another place with --store", own.text,
-			read_only ? "read" : "write");
+			opening->read_only ? "read" : "write");
 	else if (err)
 		*err = own;
 	return -1;
@@ -116,19 +187,17 @@ static bool use_claim_room(const struct storage_options *options, struct cancel 
 	       claim_room_use(store, options->job, cancel);
 }
 
-static int open_with_room(const struct storage_options *options, struct store **store, bool *made,
-			  bool *used_room, struct cancel *cancel, struct err *err)
+static int open_with_room(const struct storage_options *options, struct opening *opening,
+			  bool *used_room, struct err *err)
 {
 	struct err own = {0};
 
 	*used_room = false;
-	if (open_store(options->url, options->create, options->read_only, store, made, cancel,
-		       &own) == 0)
+	if (open_store(opening, &own) == 0)
 		return 0;
 	if (own.kind == ERR_NO_SPACE) {
-		*used_room = use_claim_room(options, cancel);
-		if (*used_room && open_store(options->url, options->create, false, store, made,
-					     cancel, &own) == 0)
+		*used_room = use_claim_room(options, opening->cancel);
+		if (*used_room && open_store(opening, &own) == 0)
 			return 0;
 	}
 	if (err)
@@ -192,9 +261,14 @@ int storage_open(const struct storage_options *options, struct storage **result,
 		 struct cancel *cancel, struct err *err)
 {
 	struct storage *storage;
-	struct store *store = NULL;
+	struct opening opening = {
+		.url = options->url,
+		.create = options->create,
+		.read_only = options->read_only,
+		.cancel = cancel,
+	};
 	enum weights_policy weights;
-	bool from_nothing, made, used_room;
+	bool from_nothing, used_room;
 
 	if (!job_is_valid(options->job))
 		return err_set(err, ERR_INVALID,
@@ -206,18 +280,20 @@ int storage_open(const struct storage_options *options, struct storage **result,
 	from_nothing = is_made_from_nothing(options->url);
 	if (options->is_private && options->create && !options->read_only)
 		make_private_directory(options->url);
-	if (open_with_room(options, &store, &made, &used_room, cancel, err) < 0) {
+	if (options->background && options->create && !options->read_only)
+		opening.job = options->job;
+	if (open_with_room(options, &opening, &used_room, err) < 0) {
 		(void)store_explain_full(options->job, err);
 		return -1;
 	}
 	storage = memory_new(sizeof(*storage));
 	storage->used_claim_room = used_room;
-	store->manifest_most = record_manifest_most(options->transfer.memory_bytes);
-	storage->transfer.store = store;
+	opening.store->manifest_most = record_manifest_most(options->transfer.memory_bytes);
+	storage->transfer.store = opening.store;
 	storage->transfer.weights = weights;
 	storage->transfer.seed = random_seed();
 	storage->url = text_copy(options->url);
-	if (made)
+	if (opening.made)
 		storage->found = from_nothing ? STORAGE_MADE_FROM_NOTHING : STORAGE_MADE;
 	storage->transfer.job = text_copy(options->job);
 	storage->read_only = options->read_only;
@@ -228,7 +304,11 @@ int storage_open(const struct storage_options *options, struct storage **result,
 		text_set(storage->host, sizeof(storage->host), "unknown");
 	chunk_index_init(&storage->transfer.index);
 	pthread_mutex_init(&storage->claims.mutex, NULL);
+	pthread_mutex_init(&storage->known_manifest.mutex, NULL);
 	plan_transfers(storage, options);
+	storage->will_claim = options->create && !options->read_only;
+	if (opening.listed)
+		first_look_keep_draining(storage, &opening.draining);
 	*result = storage;
 	return 0;
 }
@@ -283,10 +363,13 @@ void storage_close(struct storage *storage)
 	if (!storage)
 		return;
 	pack_uploader_free(storage->transfer.uploader);
-	index_warmup_end(storage);
 	chunk_index_release(&storage->transfer.index);
 	pthread_mutex_destroy(&storage->claims.mutex);
 	free(storage->claims.items);
+	pthread_mutex_destroy(&storage->known_manifest.mutex);
+	bytes_release(&storage->known_manifest.record);
+	first_look_free(storage->first_look);
+	transfer_drop_early(&storage->transfer);
 	store_listing_release(&storage->aside);
 	snapshot_catalogue_release(&storage->catalogue);
 	store_close(storage->transfer.store);
@@ -322,15 +405,14 @@ int storage_list_jobs(const char *url, struct storage_job_names *jobs, struct ca
 {
 	static const char prefix[] = "jobs/";
 	auto_(store_listing_release) struct store_listing found = {0};
-	struct store *store = NULL;
-	bool made;
+	struct opening opening = {.url = url, .read_only = true, .cancel = cancel};
 	int result;
 
 	*jobs = (struct storage_job_names){0};
-	if (open_store(url, false, true, &store, &made, cancel, err) < 0)
+	if (open_store(&opening, err) < 0)
 		return -1;
-	result = store->ops->list(store, prefix, STORE_LEVEL, &found, cancel, err);
-	store_close(store);
+	result = opening.store->ops->list(opening.store, prefix, STORE_LEVEL, &found, cancel, err);
+	store_close(opening.store);
 	if (result < 0)
 		return err_wrap(err, "store %s", url);
 	jobs->names = memory_new(found.count * sizeof(*jobs->names));

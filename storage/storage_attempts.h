@@ -56,6 +56,10 @@ struct claim {
 	 * is claimed. */
 	bool is_next;
 	uint32_t after;
+	/* It is restored next: where it is one small pack, that is fetched beside the claim. */
+	bool restores;
+	/* A save follows at once: what that looks up first is looked up beside the confirmation. */
+	bool saves;
 };
 
 struct attempt {

@@ -73,8 +73,6 @@ int range_request_read(struct http_response *response, uint64_t offset, size_t s
 	return 0;
 }
 
-#define PROBE_KEY ".probe"
-
 enum {
 	/* A page has 5000 names of 1 KiB at most. */
 	PAGE_LIMIT = 64 << 20,
@@ -136,31 +134,6 @@ int http_store_put(struct store *store, const char *key, const void *data, size_
 	return http_store_put_object(store, key, data, size,
 				     mode == STORE_UNIQUE ? ASKED_PUT : ASKED_PUT_IF_ABSENT,
 				     mode == STORE_IF_ABSENT_ONCE, cancel, err);
-}
-
-/* The same name each time: from the second start on it is one request, and nothing is left behind
- * that would have to be removed. */
-int http_store_prove_if_absent(struct store *store, const char *url, const char *condition,
-			       const char *advice, struct cancel *cancel, struct err *err)
-{
-	static const char text[] = "Shows that this store keeps an object from being put twice.\n";
-
-	for (int i = 0; i < 2; i++) {
-		struct err own = {0};
-
-		if (http_store_put_object(store, PROBE_KEY, text, sizeof(text) - 1,
-					  ASKED_PUT_IF_ABSENT, false, cancel, &own) == 0)
-			continue;
-		if (own.kind == ERR_EXISTS)
-			return 0;
-		if (err)
-			*err = own;
-		return err_wrap(err, "store %s: cannot write to it", url);
-	}
-	return err_set(err, ERR_UNFIT,
-		       "store %s: it ignores %s: two machines that run the same job at the same "
-		       "time could overwrite each other's claims and snapshots: %s",
-		       url, condition, advice);
 }
 
 /* --- reading a part --- */

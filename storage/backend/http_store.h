@@ -62,12 +62,6 @@ struct http_store {
 int http_store_put_object(struct store *store, const char *key, const void *data, size_t size,
 			  unsigned asked, bool once, struct cancel *cancel, struct err *err);
 
-/* Puts one small object twice, if-absent; that it is refused once proves that the store keeps the
- * promise. ERR_UNFIT: it ignores the condition, which `condition` names; the sentence ends with
- * `advice`. Blocks. */
-int http_store_prove_if_absent(struct store *store, const char *url, const char *condition,
-			       const char *advice, struct cancel *cancel, struct err *err);
-
 /* As in struct store_ops. Empty `out` lends its space to the reply, so that a chunk is received
  * where it is wanted. */
 int http_store_put(struct store *store, const char *key, const void *data, size_t size,

@@ -55,6 +55,32 @@ void store_listing_release(struct store_listing *listing)
 	*listing = (struct store_listing){0};
 }
 
+#define PROBE_KEY ".probe"
+
+/* The same name each time: from the second start on it is one request, and nothing is left behind
+ * that would have to be removed. */
+int store_prove(struct store *store, const char *url, struct cancel *cancel, struct err *err)
+{
+	static const char text[] = "Shows that this store keeps an object from being put twice.\n";
+
+	for (int i = 0; i < 2; i++) {
+		struct err own = {0};
+
+		if (store->ops->put(store, PROBE_KEY, text, sizeof(text) - 1, STORE_IF_ABSENT,
+				    cancel, &own) == 0)
+			continue;
+		if (own.kind == ERR_EXISTS)
+			return 0;
+		if (err)
+			*err = own;
+		return err_wrap(err, "store %s: cannot write to it", url);
+	}
+	return err_set(err, ERR_UNFIT,
+		       "store %s: it ignores %s: two machines that run the same job at the same "
+		       "time could overwrite each other's claims and snapshots: %s",
+		       url, store->condition, store->advice);
+}
+
 bool store_pause(unsigned tries, int64_t begun_ms, struct cancel *cancel)
 {
 	int64_t patience_ms = retrying_client_patience_ms(NULL);

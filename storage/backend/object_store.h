@@ -67,6 +67,9 @@ enum store_depth {
 
 struct store {
 	const struct store_ops *ops;
+	/* Set where if-absent is to be proven: the condition that a store may ignore, and what to
+	 * do then. */
+	const char *condition, *advice;
 	/* bytes of a manifest, which becomes many times as large in memory; 0: no user has said
 	 * what it may take */
 	size_t manifest_most;
@@ -128,6 +131,10 @@ struct store_ops {
  * What was handed over before an error may be wrong. A store without read() gets them all first. */
 int store_read(struct store *store, const char *key, uint64_t offset, size_t size,
 	       const struct store_taker *taker, struct cancel *cancel, struct err *err);
+
+/* Puts one small object twice, if-absent; that it is refused once proves that the store keeps the
+ * promise, and can be written to. ERR_UNFIT: it ignores store->condition. Blocks. */
+int store_prove(struct store *store, const char *url, struct cancel *cancel, struct err *err);
 
 /* Sleeps before another STORE_IF_ABSENT_ONCE, as a store would before another try of its own.
  * `tries`: done so far; `begun_ms`: by the monotonic clock. False: there is to be none, because its

@@ -158,8 +158,8 @@ static int check_all_packs(struct gang_round *round, const struct manifest *gang
 
 int gang_assembly_check_attempt(const struct gang_round *round, struct err *err)
 {
-	return own_claim_check_newer(round->storage, round->request->id.attempt, round->cancel,
-				     err);
+	return own_claim_check_newer(round->storage, round->request->id.attempt, NULL,
+				     round->cancel, err);
 }
 
 /* A newer attempt may have started from it, and removed it since. */

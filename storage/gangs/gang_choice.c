@@ -189,7 +189,7 @@ int gang_choice_get_manifest(struct storage *storage, struct snapshot_id id,
 	    (storage->gang.parts == GANG_PARTS_OWN && !storage->gang.sharers) ||
 	    (storage->gang.members == 1 && storage->gang.parts == GANG_PARTS_AUTO))
 		return job_record_get_manifest(storage, id, manifest, cancel, err);
-	if (job_record_get_manifest_head(storage, id, manifest, cancel, err) < 0)
+	if (job_record_get_known_head(storage, id, manifest, cancel, err) < 0)
 		return -1;
 	if (!joins_parts(storage, manifest, &takes))
 		return job_record_finish_manifest(storage, manifest, cancel, err);

@@ -515,6 +515,7 @@ static int gcs_open(const char *url, bool create, bool read_only, struct store *
 						  gcs_json_read_page};
 	struct gcs_store *gcs = memory_new(sizeof(*gcs));
 
+	(void)create, (void)read_only;
 	if (init_store(gcs, url, err) < 0 || cancel_check(cancel, err) < 0) {
 		gcs_close(&gcs->http.store);
 		return -1;
@@ -525,11 +526,9 @@ static int gcs_open(const char *url, bool create, bool read_only, struct store *
 					gcs->address.prefix,
 					gcs->client};
 	/* Of the real service it is known. */
-	if (gcs->address.anonymous && create && !read_only &&
-	    http_store_prove_if_absent(&gcs->http.store, url, "\"ifGenerationMatch=0\"",
-				       "use another store", cancel, err) < 0) {
-		gcs_close(&gcs->http.store);
-		return -1;
+	if (gcs->address.anonymous) {
+		gcs->http.store.condition = "\"ifGenerationMatch=0\"";
+		gcs->http.store.advice = "use another store";
 	}
 	*store = &gcs->http.store;
 	return 0;

@@ -3,6 +3,7 @@
 #include "pack_aside.h"
 #include "pack_listing.h"
 
+#include "ask.h"
 #include "base/cleanup.h"
 #include "listed_claims.h"
 
@@ -84,22 +85,18 @@ int job_records_newest_attempt(struct storage *storage, uint32_t *newest, struct
 	return 0;
 }
 
-int job_records_list_attempts(struct storage *storage, struct job_listing *listing,
-			      struct cancel *cancel, struct err *err)
+/* An attempt whose record is lost is known by its snapshots. What has a snapshot has been
+ * confirmed. */
+static void add_attempts_of_snapshots(struct job_listing *listing)
 {
 	struct lineage *lineage = &listing->lineage;
 
-	if (job_records_list_singles(storage, listing, cancel, err) < 0)
-		return -1;
-	/* An attempt whose record is lost is known by its snapshots. What has a snapshot has been
-	 * confirmed. */
 	for (size_t i = lineage->snapshot_count; i > 0; i--) {
 		/* It may move the table. */
 		size_t at = add_attempt(listing, lineage->snapshots[i - 1].attempt);
 
 		lineage->attempts[at].unconfirmed = false;
 	}
-	return 0;
 }
 
 /* --- all of it --- */
@@ -129,13 +126,47 @@ int job_records_list_snapshots(struct storage *storage, struct job_listing *list
 	return 0;
 }
 
+static int ask_snapshots(struct storage *storage, const void *about, void *answer,
+			 struct cancel *cancel, struct err *err)
+{
+	(void)about;
+	return job_records_list_snapshots(storage, answer, cancel, err);
+}
+
+static int ask_singles(struct storage *storage, const void *about, void *answer,
+		       struct cancel *cancel, struct err *err)
+{
+	(void)about;
+	return job_records_list_singles(storage, answer, cancel, err);
+}
+
+/* Its attempt began between the two lists, or its record is lost. */
+static bool has_unlisted_attempt(const struct lineage *lineage)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < lineage->snapshot_count && !found; i++) {
+		uint32_t number = lineage->snapshots[i].attempt;
+		size_t at = lineage_attempt_from(lineage->attempts, lineage->attempt_count, number);
+
+		found = at == lineage->attempt_count || lineage->attempts[at].number != number;
+	}
+	return found;
+}
+
 int job_records_list_lineage(struct storage *storage, struct job_listing *listing,
 			     struct cancel *cancel, struct err *err)
 {
+	const struct question lists[] = {{ask_snapshots, NULL, listing},
+					 {ask_singles, NULL, listing}};
+
 	*listing = (struct job_listing){0};
-	if (job_records_list_snapshots(storage, listing, cancel, err) == 0 &&
-	    job_records_list_attempts(storage, listing, cancel, err) == 0)
+	if (ask_at_once(storage, lists, 2, cancel, err) == 0 &&
+	    (!has_unlisted_attempt(&listing->lineage) ||
+	     job_records_list_singles(storage, listing, cancel, err) == 0)) {
+		add_attempts_of_snapshots(listing);
 		return 0;
+	}
 	job_listing_release(listing);
 	return -1;
 }

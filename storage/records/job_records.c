@@ -46,6 +46,10 @@ char *job_record_key_pin(struct storage *storage, struct snapshot_id id)
 enum {
 	PUT_TRIES = 2,
 	GET_TRIES = 2,
+	/* So long a manifest that was read serves who wants its content. */
+	KNOWN_FOR_MS = 30000,
+	/* A longer one would take memory for nothing, while the job runs. */
+	KNOWN_MOST = 256 << 10,
 };
 
 /*
@@ -157,24 +161,23 @@ int job_record_put(struct store *store, const char *key, enum record_kind kind, 
 	return job_record_put_asking(store, key, kind, body, bytes, NULL, cancel, err);
 }
 
-int job_record_get(struct store *store, const char *key, enum record_kind kind, json_t **body,
-		   struct cancel *cancel, struct err *err)
+static int get_record(struct store *store, const char *key, enum record_kind kind,
+		      struct bytes *record, json_t **body, struct cancel *cancel, struct err *err)
 {
-	auto_(bytes_release) struct bytes record = {0};
 	struct err own = {0};
 
-	record.limit = record_size_most(kind, store->manifest_most);
+	record->limit = record_size_most(kind, store->manifest_most);
 	/* Read twice before calling it damaged: a bit can flip on the way. */
 	for (int i = 0; i < GET_TRIES; i++) {
-		record.size = 0;
-		if (store->ops->get(store, key, 0, STORE_TO_END, &record, cancel, err) < 0) {
-			if (!record.overflowed)
+		record->size = 0;
+		if (store->ops->get(store, key, 0, STORE_TO_END, record, cancel, err) < 0) {
+			if (!record->overflowed)
 				return -1;
-			refuse_length(kind, record.limit, err);
+			refuse_length(kind, record->limit, err);
 			return err_wrap(err, "%s", key);
 		}
 		own = (struct err){0};
-		if (record_decode(kind, record.data, record.size, body, &own) == 0)
+		if (record_decode(kind, record->data, record->size, body, &own) == 0)
 			return 0;
 		if (own.kind != ERR_CORRUPT)
 			break;
@@ -182,6 +185,14 @@ int job_record_get(struct store *store, const char *key, enum record_kind kind, 
 	if (err)
 		*err = own;
 	return err_wrap(err, "%s", key);
+}
+
+int job_record_get(struct store *store, const char *key, enum record_kind kind, json_t **body,
+		   struct cancel *cancel, struct err *err)
+{
+	auto_(bytes_release) struct bytes record = {0};
+
+	return get_record(store, key, kind, &record, body, cancel, err);
 }
 
 bool job_record_is_forgotten(struct storage *storage, struct snapshot_id id, struct cancel *cancel)
@@ -195,23 +206,63 @@ bool job_record_is_forgotten(struct storage *storage, struct snapshot_id id, str
 	       err.kind == ERR_NOT_FOUND;
 }
 
+/* Takes the record, if it is short. */
+static void know_manifest(struct known_manifest *known, struct snapshot_id id, struct bytes *record)
+{
+	if (record->size > KNOWN_MOST)
+		return;
+	pthread_mutex_lock(&known->mutex);
+	bytes_release(&known->record);
+	known->id = id;
+	known->record = *record;
+	known->read_ms = clock_monotonic_ms();
+	pthread_mutex_unlock(&known->mutex);
+	*record = (struct bytes){0};
+}
+
 int job_record_get_manifest_head(struct storage *storage, struct snapshot_id id,
 				 struct manifest *manifest, struct cancel *cancel, struct err *err)
 {
 	auto_free char *key = job_record_key_snapshot(storage, id);
+	auto_(bytes_release) struct bytes record = {0};
 	auto_json json_t *body = NULL;
 
-	if (job_record_get(storage->transfer.store, key, RECORD_SNAPSHOT, &body, cancel, err) < 0)
+	if (get_record(storage->transfer.store, key, RECORD_SNAPSHOT, &record, &body, cancel, err) <
+	    0)
 		return -1;
 	if (manifest_decode(body, storage->transfer.job, id, manifest, err) < 0)
 		return err_wrap(err, "%s", key);
+	know_manifest(&storage->known_manifest, id, &record);
 	return 0;
+}
+
+static bool decode_known(struct storage *storage, struct snapshot_id id, struct manifest *manifest)
+{
+	struct known_manifest *known = &storage->known_manifest;
+	auto_json json_t *body = NULL;
+	bool decoded;
+
+	pthread_mutex_lock(&known->mutex);
+	decoded = snapshot_id_compare(known->id, id) == 0 &&
+		  clock_monotonic_ms() - known->read_ms <= KNOWN_FOR_MS &&
+		  record_decode(RECORD_SNAPSHOT, known->record.data, known->record.size, &body,
+				NULL) == 0;
+	pthread_mutex_unlock(&known->mutex);
+	return decoded && manifest_decode(body, storage->transfer.job, id, manifest, NULL) == 0;
+}
+
+int job_record_get_known_head(struct storage *storage, struct snapshot_id id,
+			      struct manifest *manifest, struct cancel *cancel, struct err *err)
+{
+	return decode_known(storage, id, manifest)
+		       ? 0
+		       : job_record_get_manifest_head(storage, id, manifest, cancel, err);
 }
 
 int job_record_get_manifest(struct storage *storage, struct snapshot_id id,
 			    struct manifest *manifest, struct cancel *cancel, struct err *err)
 {
-	return job_record_get_manifest_head(storage, id, manifest, cancel, err) < 0
+	return job_record_get_known_head(storage, id, manifest, cancel, err) < 0
 		       ? -1
 		       : job_record_finish_manifest(storage, manifest, cancel, err);
 }
@@ -329,5 +380,12 @@ int record_put_format(struct store *store, struct cancel *cancel, struct err *er
 	auto_json json_t *body = json_pack("{s:i, s:s}", "version", RECORD_VERSION, "created",
 					   clock_format(clock_wall_ms(), created, sizeof(created)));
 
-	return job_record_put(store, FORMAT_KEY, RECORD_FORMAT, body, NULL, cancel, err);
+	auto_(bytes_release) struct bytes record = {0};
+
+	/* Whose it is does not matter, so it is not read back. */
+	record.limit = record_size_most(RECORD_FORMAT, store->manifest_most);
+	if (record_encode(RECORD_FORMAT, body, &record, err) < 0)
+		return -1;
+	return store->ops->put(store, FORMAT_KEY, record.data, record.size, STORE_IF_ABSENT, cancel,
+			       err);
 }

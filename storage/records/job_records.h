@@ -75,7 +75,11 @@ bool job_record_is_forgotten(struct storage *storage, struct snapshot_id id, str
  * releases it. One request, however many files there are. Errors as for job_record_get(). */
 int job_record_get_manifest_head(struct storage *storage, struct snapshot_id id,
 				 struct manifest *manifest, struct cancel *cancel, struct err *err);
-/* The same with the entries, wherever they are. */
+/* The same for its content alone, which this process may have read before: whether it is still
+ * there, or was damaged since, is not looked up. */
+int job_record_get_known_head(struct storage *storage, struct snapshot_id id,
+			      struct manifest *manifest, struct cancel *cancel, struct err *err);
+/* That with the entries, wherever they are. */
 int job_record_get_manifest(struct storage *storage, struct snapshot_id id,
 			    struct manifest *manifest, struct cancel *cancel, struct err *err);
 /* Makes the second of the first: one that is read is not read once more. */
@@ -119,7 +123,8 @@ struct job_listing {
 /* All of it; all claims were read. ERR_VERSION: another version wrote one. */
 int job_records_list(struct storage *storage, struct job_listing *listing, struct cancel *cancel,
 		     struct err *err);
-/* The same without packs, and no claim was read: two listings. */
+/* The same without packs, and no claim was read: two listings, at once. Every attempt that has left
+ * a record or a snapshot is in it. */
 int job_records_list_lineage(struct storage *storage, struct job_listing *listing,
 			     struct cancel *cancel, struct err *err);
 /* The ids of the objects below jobs/<job>/<kind>/ ("snapshots" or "pins"), ascending; the caller
@@ -129,11 +134,7 @@ int job_records_list_ids(struct storage *storage, const char *kind, struct snaps
 /* Fills lineage.snapshots and `manifests`; the caller frees with job_listing_release(). */
 int job_records_list_snapshots(struct storage *storage, struct job_listing *listing,
 			       struct cancel *cancel, struct err *err);
-/* The attempts that left a record or a snapshot, ascending, without reading any claim. Expects
- * lineage.snapshots to be filled; the caller frees with job_listing_release(). */
-int job_records_list_attempts(struct storage *storage, struct job_listing *listing,
-			      struct cancel *cancel, struct err *err);
-/* Only those that have a record: the newest ones always have. */
+/* The attempts that left a record, ascending, as the newest ones always have; no claim is read. */
 int job_records_list_singles(struct storage *storage, struct job_listing *listing,
 			     struct cancel *cancel, struct err *err);
 /* The newest attempt that left a record; 0: none did. One listing. */

@@ -1,14 +1,11 @@
 #include "listed_claims.h"
 
+#include "ask.h"
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "base/workers.h"
 #include "job_records.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
-
-#define CLAIMS_AT_ONCE 16
 
 /* For a damaged or lost claim: the parent of the attempt's first readable snapshot is what it
  * started from. */
@@ -121,52 +118,20 @@ int listed_claims_read_chain(struct storage *storage, const struct job_listing *
 	return 0;
 }
 
-struct claims_read {
-	struct storage *storage;
-	const struct job_listing *listing;
-	struct cancel *cancel;
-	atomic_size_t next;
-	pthread_mutex_t mutex;
-	bool failed; /* under mutex, like `err` */
-	struct err err;
-};
-
-static void read_claims_worker(void *arg, size_t index)
+static int ask_claim(struct storage *storage, const void *about, void *answer,
+		     struct cancel *cancel, struct err *err)
 {
-	struct claims_read *reading = arg;
-	const struct lineage *lineage = &reading->listing->lineage;
-	struct err err = {0};
-	size_t i;
-
-	(void)index;
-	while ((i = atomic_fetch_add(&reading->next, 1)) < lineage->attempt_count) {
-		if (read_claim(reading->storage, reading->listing, &lineage->attempts[i],
-			       reading->cancel, &err) == 0)
-			continue;
-		/* The other workers stop as well. */
-		atomic_store(&reading->next, lineage->attempt_count);
-		pthread_mutex_lock(&reading->mutex);
-		reading->failed = true;
-		reading->err = err;
-		pthread_mutex_unlock(&reading->mutex);
-		return;
-	}
+	return read_claim(storage, about, answer, cancel, err);
 }
 
 int listed_claims_read(struct storage *storage, const struct job_listing *listing,
 		       struct cancel *cancel, struct err *err)
 {
-	struct claims_read reading = {.storage = storage, .listing = listing, .cancel = cancel};
-	size_t threads = listing->lineage.attempt_count;
+	const struct lineage *lineage = &listing->lineage;
+	auto_free struct question *claims =
+		memory_new((lineage->attempt_count + 1) * sizeof(*claims));
 
-	pthread_mutex_init(&reading.mutex, NULL);
-	if (threads > 0)
-		parallel_run(threads < CLAIMS_AT_ONCE ? threads : CLAIMS_AT_ONCE,
-			     read_claims_worker, &reading);
-	pthread_mutex_destroy(&reading.mutex);
-	if (!reading.failed)
-		return 0;
-	if (err)
-		*err = reading.err;
-	return -1;
+	for (size_t i = 0; i < lineage->attempt_count; i++)
+		claims[i] = (struct question){ask_claim, listing, &lineage->attempts[i]};
+	return ask_at_once(storage, claims, lineage->attempt_count, cancel, err);
 }

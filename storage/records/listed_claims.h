@@ -28,7 +28,7 @@ struct known_claims {
 void known_claims_add(struct known_claims *known, int64_t put_ms,
 		      const struct lineage_attempt *claim);
 
-/* Fills the attempts of the lineage, 16 at a time. ERR_VERSION: another version wrote one. */
+/* Fills the attempts of the lineage. ERR_VERSION: another version wrote one. */
 int listed_claims_read(struct storage *storage, const struct job_listing *listing,
 		       struct cancel *cancel, struct err *err);
 /* Only those that lineage_next_unread() asks for: one or two, as a rule. */

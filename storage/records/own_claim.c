@@ -158,12 +158,13 @@ void own_claim_note_time(struct storage *storage, const struct job_listing *list
 			storage->own_claim.put_ms = listing->records[i].claimed_ms;
 }
 
-int own_claim_check_newer(struct storage *storage, uint32_t attempt, struct cancel *cancel,
-			  struct err *err)
+int own_claim_check_newer(struct storage *storage, uint32_t attempt,
+			  const struct job_listing *listing, struct cancel *cancel, struct err *err)
 {
 	uint32_t newest;
 
-	if (storage_superseded(storage, attempt, &newest, cancel, err) < 0)
+	if ((listing ? own_claim_judge(storage, attempt, listing, &newest, cancel, err)
+		     : storage_superseded(storage, attempt, &newest, cancel, err)) < 0)
 		return -1;
 	if (newest > attempt)
 		return err_set(err, ERR_EXISTS, "attempt %u has taken over", newest);

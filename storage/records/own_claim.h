@@ -42,8 +42,13 @@ int own_claim_check_nonce(struct storage *storage, uint32_t number, bool *own,
 /* The same of an earlier claim of this process. */
 int own_claim_check(struct storage *storage, const struct own_claim *claim, bool *own,
 		    struct cancel *cancel, struct err *err);
-/* ERR_EXISTS: an attempt newer than `attempt` has taken over. */
-int own_claim_check_newer(struct storage *storage, uint32_t attempt, struct cancel *cancel,
+/* What storage_superseded() says, by this listing of the attempts. */
+int own_claim_judge(struct storage *storage, uint32_t number, const struct job_listing *listing,
+		    uint32_t *newest, struct cancel *cancel, struct err *err);
+/* ERR_EXISTS: an attempt newer than `attempt` has taken over. `listing`: of the attempts; NULL:
+ * they are listed. */
+int own_claim_check_newer(struct storage *storage, uint32_t attempt,
+			  const struct job_listing *listing, struct cancel *cancel,
 			  struct err *err);
 /* When it was put, by the listing: from then on it is known by that. */
 void own_claim_note_time(struct storage *storage, const struct job_listing *listing,

@@ -1,9 +1,9 @@
 #include "pack_listing.h"
 
+#include "ask.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "base/workers.h"
 #include "member_view.h"
 #include "pack_aside.h"
 #include "storage/storage.h"
@@ -59,30 +59,20 @@ int pack_listing_get_all(struct storage *storage, struct store_listing *packs,
 						  cancel, err);
 }
 
-struct prefixes_list {
-	struct storage *storage;
-	char *const *prefixes;
-	struct store_listing *found; /* one per prefix */
-	struct err *errs;
-	size_t count;
-	atomic_size_t next;
-	struct cancel *cancel;
-};
-
-static void list_prefix_worker(void *arg, size_t index)
+static int ask_prefix(struct storage *storage, const void *about, void *answer,
+		      struct cancel *cancel, struct err *err)
 {
-	struct prefixes_list *list = arg;
-	struct store *store = list->storage->transfer.store;
-	size_t i;
+	auto_free char *prefix = transfer_pack_key(&storage->transfer, about);
+	struct store *store = storage->transfer.store;
 
-	(void)index;
-	while ((i = atomic_fetch_add(&list->next, 1)) < list->count) {
-		auto_free char *prefix =
-			transfer_pack_key(&list->storage->transfer, list->prefixes[i]);
+	return store->ops->list(store, prefix, STORE_ALL, answer, cancel, err);
+}
 
-		(void)store->ops->list(store, prefix, STORE_ALL, &list->found[i], list->cancel,
-				       &list->errs[i]);
-	}
+static int ask_aside(struct storage *storage, const void *about, void *answer,
+		     struct cancel *cancel, struct err *err)
+{
+	(void)about, (void)answer;
+	return pack_aside_list(storage, cancel, err);
 }
 
 /* Moves the objects into `packs`, which stays sorted and has each once. */
@@ -106,25 +96,17 @@ static void merge_listings(struct store_listing *found, size_t count, struct sto
 }
 
 int pack_listing_get_prefixes(struct storage *storage, char *const *prefixes, size_t count,
-			      struct store_listing *packs, struct cancel *cancel, struct err *err)
+			      bool aside, struct store_listing *packs, struct cancel *cancel,
+			      struct err *err)
 {
 	auto_free struct store_listing *found = memory_new((count + 1) * sizeof(*found));
-	auto_free struct err *errs = memory_new((count + 1) * sizeof(*errs));
-	struct prefixes_list list = {
-		.storage = storage,
-		.prefixes = prefixes,
-		.found = found,
-		.errs = errs,
-		.count = count,
-		.cancel = cancel,
-	};
-	int result = 0;
+	auto_free struct question *questions = memory_new((count + 1) * sizeof(*questions));
+	int result;
 
-	if (count > 0)
-		parallel_run(count, list_prefix_worker, &list);
-	for (size_t i = 0; result == 0 && i < count; i++)
-		if (errs[i].kind != 0)
-			result = err_set(err, errs[i].kind, "%s", errs[i].text);
+	for (size_t i = 0; i < count; i++)
+		questions[i] = (struct question){ask_prefix, prefixes[i], &found[i]};
+	questions[count] = (struct question){ask_aside, NULL, NULL};
+	result = ask_at_once(storage, questions, count + aside, cancel, err);
 	if (result == 0)
 		merge_listings(found, count, packs);
 	for (size_t i = 0; i < count; i++)
@@ -206,10 +188,7 @@ int pack_listing_get_named(struct storage *storage, const struct manifest *manif
 {
 	char *prefixes[PACK_LISTINGS_MOST];
 	size_t count = pack_listing_named_prefixes(storage, manifest, prefixes);
-	int result = pack_aside_list(storage, cancel, err);
-
-	if (result == 0)
-		result = pack_listing_get_prefixes(storage, prefixes, count, packs, cancel, err);
+	int result = pack_listing_get_prefixes(storage, prefixes, count, true, packs, cancel, err);
 
 	while (count > 0)
 		free(prefixes[--count]);

@@ -15,9 +15,11 @@ int pack_listing_get_all(struct storage *storage, struct store_listing *packs,
 			 struct cancel *cancel, struct err *err);
 /* So many listings at most are made instead of one of all packs. */
 #define PACK_LISTINGS_MOST 4
-/* The packs below these prefixes, which are relative to the job ("packs/000001/"), all at once. */
+/* The packs below these prefixes, which are relative to the job ("packs/000001/"), all at once;
+ * `aside`: and what is set aside (pack_aside_list()). */
 int pack_listing_get_prefixes(struct storage *storage, char *const *prefixes, size_t count,
-			      struct store_listing *packs, struct cancel *cancel, struct err *err);
+			      bool aside, struct store_listing *packs, struct cancel *cancel,
+			      struct err *err);
 /* Prefixes that cover all packs which the manifest names: of saves (of one member's, in a gang), of
  * attempts, or of all. Returns how many; the caller frees each. */
 size_t pack_listing_named_prefixes(const struct storage *storage, const struct manifest *manifest,

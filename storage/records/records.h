@@ -6,6 +6,7 @@
  * For the rest of storage/, through this header alone:
  *
  *	storage_handle.h	struct storage: an open store and the job in it
+ *	ask.h			asks a store several things at once
  *	job_records.h		keys and records of a job, and their reading and writing
  *	job_listing.c		lists a job: its attempts, its snapshots (job_records.h)
  *	pack_listing.h		lists packs, and holds a manifest against that
@@ -25,6 +26,7 @@
 #ifndef STORAGE_RECORDS_H
 #define STORAGE_RECORDS_H
 
+#include "ask.h"
 #include "entry_list.h"
 #include "job_records.h"
 #include "lineage.h"

@@ -10,8 +10,18 @@
 #include "storage/storage.h"
 #include "storage/transfer/transfer.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+/* The manifest that was read last, as it was read: it never changes. Whether the snapshot still
+ * exists, it does not say. */
+struct known_manifest {
+	pthread_mutex_t mutex;
+	struct snapshot_id id;
+	struct bytes record;
+	int64_t read_ms; /* monotonic */
+};
 
 struct storage {
 	/* The store, the job's name, and the state of sending and fetching. */
@@ -26,6 +36,11 @@ struct storage {
 	struct own_claim own_claim;
 	/* What this process had claimed before that. */
 	struct own_claim earlier_claim;
+	struct known_manifest known_manifest;
+	/* Opened to claim an attempt. */
+	bool will_claim;
+	/* What was asked for ahead of that; or NULL. */
+	struct first_look *first_look;
 	/* The manifests that this process has read. */
 	struct snapshot_catalogue catalogue;
 	/* Worker threads for reading and hashing. */
@@ -48,8 +63,6 @@ struct storage {
 	bool warmed;
 	/* What was set aside when it was listed last (pack_aside.h). */
 	struct store_listing aside;
-	/* What it has begun and index_warmup_join() waits for; or NULL. */
-	struct index_listing *listing;
 	/* Set by storage_set_gang(): 0 members for who looks at all of a snapshot. */
 	struct {
 		uint32_t members, member;

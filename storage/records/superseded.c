@@ -11,22 +11,19 @@ struct claims_listed {
 	bool own;
 };
 
-static int list_claims(struct storage *storage, uint32_t own, struct claims_listed *claims,
-		       struct cancel *cancel, struct err *err)
+static int find_own(struct storage *storage, uint32_t own, const struct job_listing *listing,
+		    struct claims_listed *claims, struct cancel *cancel, struct err *err)
 {
-	auto_(job_listing_release) struct job_listing listing = {0};
-	const struct lineage *lineage = &listing.lineage;
+	const struct lineage *lineage = &listing->lineage;
 	int64_t put_ms = own == storage->own_claim.number ? storage->own_claim.put_ms : 0;
 
 	*claims = (struct claims_listed){0};
-	if (job_records_list_singles(storage, &listing, cancel, err) < 0)
-		return -1;
 	claims->newest = lineage_newest_attempt(lineage);
 	for (size_t i = 0; i < lineage->attempt_count; i++) {
 		if (lineage->attempts[i].number != own)
 			continue;
 		claims->own = true;
-		if (put_ms > 0 && listing.records[i].claimed_ms != put_ms &&
+		if (put_ms > 0 && listing->records[i].claimed_ms != put_ms &&
 		    own_claim_check_nonce(storage, own, &claims->own, cancel, err) < 0)
 			return -1;
 	}
@@ -45,7 +42,7 @@ static int confirm_again(struct storage *storage, uint32_t number, struct cancel
 	auto_(job_listing_release) struct job_listing listing = {0};
 	struct err own = {0};
 
-	if (job_records_list_attempts(storage, &listing, cancel, err) < 0)
+	if (job_records_list_singles(storage, &listing, cancel, err) < 0)
 		return -1;
 	/* They are listed in order, so one that has begun anew comes first. */
 	if (listing.lineage.attempt_count > 1)
@@ -98,13 +95,13 @@ static int refill_emptied_store(struct storage *storage, uint32_t number, struct
 		       "the store has been emptied: the next save sends everything again");
 }
 
-int storage_superseded(struct storage *storage, uint32_t number, uint32_t *newest,
-		       struct cancel *cancel, struct err *err)
+int own_claim_judge(struct storage *storage, uint32_t number, const struct job_listing *listing,
+		    uint32_t *newest, struct cancel *cancel, struct err *err)
 {
 	struct claims_listed claims;
 
 	*newest = number;
-	if (list_claims(storage, number, &claims, cancel, err) < 0)
+	if (find_own(storage, number, listing, &claims, cancel, err) < 0)
 		return -1;
 	if (claims.newest > number)
 		*newest = claims.newest;
@@ -117,4 +114,15 @@ int storage_superseded(struct storage *storage, uint32_t number, uint32_t *newes
 		return err_set(err, ERR_EXISTS, "the store was emptied: start the gang again");
 	return claims.newest > 0 ? is_begun_anew(claims.newest, err)
 				 : refill_emptied_store(storage, number, cancel, err);
+}
+
+int storage_superseded(struct storage *storage, uint32_t number, uint32_t *newest,
+		       struct cancel *cancel, struct err *err)
+{
+	auto_(job_listing_release) struct job_listing listing = {0};
+
+	*newest = number;
+	return job_records_list_singles(storage, &listing, cancel, err) < 0
+		       ? -1
+		       : own_claim_judge(storage, number, &listing, newest, cancel, err);
 }

@@ -482,6 +482,7 @@ static int s3_open(const char *url, bool create, bool read_only, struct store **
 						  bucket_listing_read};
 	struct s3_store *s3;
 
+	(void)create, (void)read_only;
 	if (cancel_check(cancel, err) < 0)
 		return -1;
 	s3 = memory_new(sizeof(*s3));
@@ -493,16 +494,12 @@ static int s3_open(const char *url, bool create, bool read_only, struct store **
 				       &ops,
 				       s3->bucket.address.prefix,
 				       s3->bucket.client};
-	*store = &s3->http.store;
-	if (create && !read_only && s3->bucket.settings.conditional &&
-	    http_store_prove_if_absent(*store, url, "\"If-None-Match: *\"",
-				       "use another store, or accept that with "
-				       "REPRIEVE_S3_CONDITIONAL=off",
-				       cancel, err) < 0) {
-		s3_close(*store);
-		*store = NULL;
-		return -1;
+	if (s3->bucket.settings.conditional) {
+		s3->http.store.condition = "\"If-None-Match: *\"";
+		s3->http.store.advice =
+			"use another store, or accept that with REPRIEVE_S3_CONDITIONAL=off";
 	}
+	*store = &s3->http.store;
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "snapshots.h"
 #include "storage/records/records.h"
 
 #include <stdlib.h>
@@ -24,6 +25,9 @@
 /* what a start gives to forgetting attempts, and so many at most */
 #define FORGET_MOST_MS 5000
 #define FORGET_AT_START 128
+/* what is fetched beside the claim, and how long that may take */
+#define EARLY_MOST_BYTES ((uint64_t)1 << 20)
+#define EARLY_MOST_MS 2000
 
 /* 0: sound; 1: damaged, with the reason in err; -1: the store could not be read. Lists only the
  * packs that the manifest names, after it was read. */
@@ -32,9 +36,12 @@ static int check_soundness(struct storage *storage, struct snapshot_id id, struc
 {
 	auto_(manifest_release) struct manifest manifest = {0};
 	auto_(store_listing_release) struct store_listing packs = {0};
+	bool read = first_look_has(storage, id);
 
-	if (job_record_get_manifest_head(storage, id, &manifest, cancel, err) == 0 &&
-	    pack_listing_get_named(storage, &manifest, &packs, cancel, err) == 0 &&
+	if ((read ? job_record_get_known_head(storage, id, &manifest, cancel, err)
+		  : job_record_get_manifest_head(storage, id, &manifest, cancel, err)) == 0 &&
+	    ((read && first_look_take_packs(storage, &manifest, &packs)) ||
+	     pack_listing_get_named(storage, &manifest, &packs, cancel, err) == 0) &&
 	    pack_listing_check(storage, &manifest, &packs, err) == 0)
 		return 0;
 	return err->kind == ERR_CORRUPT || err->kind == ERR_NOT_FOUND ? 1 : -1;
@@ -270,11 +277,13 @@ static int check_not_emptied(struct claiming *claiming, struct err *err)
 	return 0;
 }
 
-static int list_lineage(struct claiming *claiming, struct err *err)
+/* `first`: no claim of ours is there yet, so what the history has listed serves. */
+static int list_lineage(struct claiming *claiming, bool first, struct err *err)
 {
 	job_listing_release(&claiming->listing);
-	if (job_records_list_lineage(claiming->storage, &claiming->listing, claiming->cancel, err) <
-	    0)
+	if (!(first && first_look_take(claiming->storage, &claiming->listing)) &&
+	    job_records_list_lineage(claiming->storage, &claiming->listing, claiming->cancel, err) <
+		    0)
 		return -1;
 	return check_not_emptied(claiming, err);
 }
@@ -290,6 +299,56 @@ static int check_is_next(const struct claiming *claiming, uint32_t newest, uint3
 	return err_set(err, ERR_UNFIT, "attempt %u has been claimed meanwhile", newest);
 }
 
+/* --- what is fetched beside the claim --- */
+
+/* What does not come soon is fetched when it is wanted. */
+static int ask_pack(struct storage *storage, const void *about, void *answer, struct cancel *cancel,
+		    struct err *err)
+{
+	const struct attempt *attempt = about;
+	struct early_pack *early = answer;
+	auto_(manifest_release) struct manifest manifest = {0};
+	auto_(cancel_release) struct cancel soon = {.fd = -1};
+	auto_free char *key = NULL;
+	struct store *store = storage->transfer.store;
+
+	(void)err;
+	if (cancel_raised(cancel) || cancel_init(&soon, NULL) < 0)
+		return 0;
+	cancel_set_deadline(&soon, clock_monotonic_ms() + EARLY_MOST_MS);
+	if (job_record_get_known_head(storage, attempt->start, &manifest, &soon, NULL) < 0 ||
+	    manifest.pack_count != 1 || manifest.packs[0].bytes > EARLY_MOST_BYTES)
+		return 0;
+	key = transfer_pack_key(&storage->transfer, manifest.packs[0].key);
+	if (store->ops->get(store, key, 0, (size_t)manifest.packs[0].bytes, &early->data, &soon,
+			    NULL) == 0)
+		early->key = text_copy(manifest.packs[0].key);
+	return 0;
+}
+
+static int ask_claim(struct storage *storage, const void *about, void *answer,
+		     struct cancel *cancel, struct err *err)
+{
+	struct claiming *claiming = answer;
+	int64_t began_ms = clock_monotonic_ms();
+	int result = own_claim_put(storage, claiming->claim, about, cancel, err);
+
+	claiming->put_took_ms = clock_monotonic_ms() - began_ms;
+	return result;
+}
+
+static int put_claim(struct claiming *claiming, const struct attempt *attempt, struct err *err)
+{
+	struct storage *storage = claiming->storage;
+	const struct question questions[] = {{ask_claim, attempt, claiming},
+					     {ask_pack, attempt, &storage->transfer.early}};
+	bool fetches = claiming->claim->restores && storage->transfer.remote &&
+		       !snapshot_id_is_none(attempt->start);
+
+	transfer_drop_early(&storage->transfer);
+	return ask_at_once(storage, questions, fetches ? 2 : 1, claiming->cancel, err);
+}
+
 /*
  * One round: list, choose, claim. `as_of` is the number of our own claim of the round before, or 0.
  * ERR_EXISTS: another process claimed the number first.
@@ -300,10 +359,8 @@ static int claim_once(struct claiming *claiming, uint32_t as_of, struct attempt 
 	struct storage *storage = claiming->storage;
 	bool own = false;
 	uint32_t newest;
-	int64_t began_ms;
-	int result;
 
-	if (list_lineage(claiming, err) < 0)
+	if (list_lineage(claiming, as_of == 0 && !claiming->claim->is_next, err) < 0)
 		return -1;
 	note_snapshots(storage, &claiming->listing);
 	newest = lineage_newest_attempt(&claiming->listing.lineage);
@@ -325,10 +382,7 @@ static int claim_once(struct claiming *claiming, uint32_t as_of, struct attempt 
 	attempt->number = newest + 1;
 	if (storage->read_only)
 		return err_set(err, ERR_NO_SPACE, "the store was opened for reading only");
-	began_ms = clock_monotonic_ms();
-	result = own_claim_put(storage, claiming->claim, attempt, claiming->cancel, err);
-	claiming->put_took_ms = clock_monotonic_ms() - began_ms;
-	return result;
+	return put_claim(claiming, attempt, err);
 }
 
 static int claim_next_number(struct claiming *claiming, uint32_t as_of, struct attempt *attempt,
@@ -376,6 +430,37 @@ static int outlast_window(const struct claiming *claiming, struct err *err)
 	return cancel_sleep(claiming->cancel, window_ms, err);
 }
 
+static int ask_lineage(struct storage *storage, const void *about, void *answer,
+		       struct cancel *cancel, struct err *err)
+{
+	(void)storage, (void)about, (void)cancel;
+	return list_lineage(answer, false, err);
+}
+
+static int ask_own(struct storage *storage, const void *about, void *answer, struct cancel *cancel,
+		   struct err *err)
+{
+	const struct attempt *claimed = about;
+
+	return own_claim_check_nonce(storage, claimed->number, answer, cancel, err);
+}
+
+/* It need not be read. */
+static void note_own_claim(struct claiming *claiming, const struct attempt *claimed)
+{
+	struct storage *storage = claiming->storage;
+	const struct lineage_attempt claim = {
+		.number = claimed->number,
+		.known = true,
+		.start = claimed->start,
+		.suspect = claimed->suspect,
+		.policy = claiming->claim->policy,
+	};
+
+	own_claim_note_time(storage, &claiming->listing, claimed->number);
+	known_claims_add(&storage->claims, storage->own_claim.put_ms, &claim);
+}
+
 /* Also if a newer attempt has taken over already: its claimer may have listed the snapshots before
  * ours, and our claim, once it counts, would hide from it what came between. */
 static int look_again(struct claiming *claiming, const struct attempt *claimed,
@@ -385,10 +470,12 @@ static int look_again(struct claiming *claiming, const struct attempt *claimed,
 	auto_free char *key = job_record_key_attempt(storage, claimed->number);
 	auto_(attempt_release) struct attempt now = {0};
 	bool own;
+	const struct question questions[] = {{ask_lineage, NULL, claiming},
+					     {ask_own, claimed, &own}};
 
 	*look = CLAIM_LOST;
-	if (outlast_window(claiming, err) < 0 || list_lineage(claiming, err) < 0 ||
-	    own_claim_check_nonce(storage, claimed->number, &own, claiming->cancel, err) < 0)
+	if (outlast_window(claiming, err) < 0 ||
+	    ask_at_once(storage, questions, 2, claiming->cancel, err) < 0)
 		return -1;
 	note_snapshots(storage, &claiming->listing);
 	if (!own)
@@ -398,7 +485,7 @@ static int look_again(struct claiming *claiming, const struct attempt *claimed,
 						     NULL);
 		return 0;
 	}
-	own_claim_note_time(storage, &claiming->listing, claimed->number);
+	note_own_claim(claiming, claimed);
 	*look = CLAIM_STANDS;
 	if (claiming->claim->policy != RESTORE_LATEST)
 		return 0;
@@ -407,6 +494,35 @@ static int look_again(struct claiming *claiming, const struct attempt *claimed,
 	if (snapshot_id_compare(now.start, claimed->start) != 0)
 		*look = CLAIM_SLIPPED;
 	return 0;
+}
+
+static int ask_confirm(struct storage *storage, const void *about, void *answer,
+		       struct cancel *cancel, struct err *err)
+{
+	const struct attempt *attempt = about;
+
+	(void)answer;
+	return own_claim_confirm(storage, attempt->number, cancel, err);
+}
+
+/* A save does it again where this fails. */
+static int ask_warmup(struct storage *storage, const void *about, void *answer,
+		      struct cancel *cancel, struct err *err)
+{
+	const struct attempt *attempt = about;
+
+	(void)answer, (void)err;
+	(void)index_warmup(storage, attempt->start, attempt->number, cancel, NULL);
+	return 0;
+}
+
+static int confirm(struct claiming *claiming, const struct attempt *attempt, struct err *err)
+{
+	const struct question questions[] = {{ask_confirm, attempt, NULL},
+					     {ask_warmup, attempt, NULL}};
+
+	return ask_at_once(claiming->storage, questions, claiming->claim->saves ? 2 : 1,
+			   claiming->cancel, err);
 }
 
 /* A claim is confirmed only if its choice stands: else what slipped in would be passed over. */
@@ -424,7 +540,7 @@ static int claim_until_stable(struct claiming *claiming, struct attempt *attempt
 			return -1;
 		as_of = look == CLAIM_LOST ? 0 : attempt->number;
 	}
-	return own_claim_confirm(claiming->storage, attempt->number, claiming->cancel, err);
+	return confirm(claiming, attempt, err);
 }
 
 /* In a full store there is room that was kept for this. */

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "snapshots.h"
 #include "storage/records/records.h"
 #include "storage/storage.h"
 
@@ -91,7 +92,8 @@ static int find_newest_announcement(struct storage *storage, struct announcement
 	auto_(store_listing_release) struct store_listing found = {0};
 
 	*newest = (struct announcement){0};
-	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
+	if (!first_look_take_draining(storage, &found) &&
+	    storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
 					       cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < found.count; i++) {

@@ -137,7 +137,7 @@ json_t *storage_read_about(struct storage *storage, struct snapshot_id id, int64
 
 	*err = (struct err){0};
 	*step = -1;
-	if (job_record_get_manifest_head(storage, id, &manifest, cancel, err) < 0)
+	if (job_record_get_known_head(storage, id, &manifest, cancel, err) < 0)
 		return NULL;
 	if (gang_choice_is_joined(storage, &manifest)) {
 		*step = manifest.step;

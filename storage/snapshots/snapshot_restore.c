@@ -559,6 +559,7 @@ int storage_restore(struct storage *storage, const struct restore_request *reque
 	free(restoring.extents);
 	restore_tree_release(&restoring.tree);
 	manifest_release(&restoring.manifest);
+	transfer_drop_early(&storage->transfer);
 	job_records_trim_memory();
 	if (failed == 0)
 		return 0;

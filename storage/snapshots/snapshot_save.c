@@ -264,10 +264,12 @@ struct snapshot_commit {
 static int snapshot_commit(struct snapshot_commit *commit, const struct manifest *manifest,
 			   uint64_t *bytes, struct err *err);
 
-static int check_not_superseded(const struct snapshot_commit *commit, struct err *err)
+/* `listing`: of the attempts; NULL: they are listed. */
+static int check_not_superseded(const struct snapshot_commit *commit,
+				const struct job_listing *listing, struct err *err)
 {
-	return own_claim_check_newer(commit->storage, commit->request->id.attempt, commit->cancel,
-				     err);
+	return own_claim_check_newer(commit->storage, commit->request->id.attempt, listing,
+				     commit->cancel, err);
 }
 
 /* The next try sends what was in them. */
@@ -288,22 +290,40 @@ static void drop_missing_packs(struct snapshot_commit *commit, const struct mani
 	}
 }
 
+static int ask_named_packs(struct storage *storage, const void *about, void *answer,
+			   struct cancel *cancel, struct err *err)
+{
+	return pack_listing_get_named(storage, about, answer, cancel, err);
+}
+
+static int ask_attempts(struct storage *storage, const void *about, void *answer,
+			struct cancel *cancel, struct err *err)
+{
+	(void)about;
+	return job_records_list_singles(storage, answer, cancel, err);
+}
+
 /* A pack may have been removed, or set aside, since the one who relies on it has seen it last: all
  * that the manifest names is looked up after the last byte was sent. */
-static int check_named_packs(struct snapshot_commit *commit, const struct manifest *manifest,
-			     struct err *err)
+static int look_before_commit(struct snapshot_commit *commit, const struct manifest *manifest,
+			      struct err *err)
 {
 	auto_(store_listing_release) struct store_listing packs = {0};
+	auto_(job_listing_release) struct job_listing attempts = {0};
+	const struct question lists[] = {{ask_named_packs, manifest, &packs},
+					 {ask_attempts, NULL, &attempts}};
 	struct err own = {0};
 
-	if (pack_listing_get_named(commit->storage, manifest, &packs, commit->cancel, err) < 0)
+	if (ask_at_once(commit->storage, lists, 2, commit->cancel, err) < 0)
 		return -1;
 	if (pack_listing_check(commit->storage, manifest, &packs, &own) == 0)
-		return 0;
+		return check_not_superseded(commit, &attempts, err);
 	drop_missing_packs(commit, manifest, &packs);
 	commit->packs_missing = true;
-	return err_set(err, ERR_RETRY, "a part that is in the store already is no use: %s",
-		       own.text);
+	err_set(err, ERR_RETRY, "a part that is in the store already is no use: %s", own.text);
+	/* A store that was emptied lacks our claim too, and that says more. */
+	(void)check_not_superseded(commit, &attempts, err);
+	return -1;
 }
 
 static bool is_started_from(const struct lineage *lineage, struct snapshot_id id)
@@ -366,7 +386,7 @@ static int check_put_again(void *arg, struct err *err)
 {
 	struct snapshot_commit *commit = arg;
 
-	if (check_not_superseded(commit, err) == 0)
+	if (check_not_superseded(commit, NULL, err) == 0)
 		return 0;
 	commit->overtaken = err->kind == ERR_EXISTS;
 	return -1;
@@ -409,13 +429,7 @@ static int snapshot_commit(struct snapshot_commit *commit, const struct manifest
 {
 	int result;
 
-	if (check_named_packs(commit, manifest, err) < 0) {
-		/* A store that was emptied lacks our claim too, and that says more. */
-		if (commit->packs_missing)
-			(void)check_not_superseded(commit, err);
-		return -1;
-	}
-	if (check_not_superseded(commit, err) < 0)
+	if (look_before_commit(commit, manifest, err) < 0)
 		return -1;
 	if (storage_is_member(commit->storage))
 		result = gang_commit(commit->storage, commit->request, manifest, &commit->outcome,
@@ -435,7 +449,6 @@ struct saving {
 	uint64_t bytes_total;
 	uint64_t bytes_before; /* sent by an early upload */
 	struct snapshot_commit commit;
-	bool listing_failed; /* of what the parent names: it is the store that failed */
 	_Atomic int64_t next_progress_ms;
 };
 
@@ -642,7 +655,6 @@ static int send_changed_files(struct saving *saving, struct file_tree *tree, str
 	struct file_reader_request request = {
 		.tree = tree,
 		.packing = &saving->packing,
-		.keep_open = true,
 		.on_progress = report_progress,
 		.arg = saving,
 	};
@@ -651,41 +663,6 @@ static int send_changed_files(struct saving *saving, struct file_tree *tree, str
 		return -1;
 	file_tree_remove_dropped(tree);
 	return 0;
-}
-
-/* Files that rely on a pack that is lost; they are to be read again. Their chunks count once: what
- * is still there as kept, what is sent anew as sent. */
-static bool find_files_that_lack(struct saving *saving, struct file_tree *tree)
-{
-	struct chunk_index *index = &saving->storage->transfer.index;
-	bool found = false;
-
-	for (size_t i = 0; i < tree->count; i++) {
-		struct file_tree_item *item = &tree->items[i];
-		size_t count = chunk_count(item->entry.size);
-
-		if (item->entry.type != ENTRY_FILE || !item->read ||
-		    chunk_index_has_all(index, item->entry.chunks, count))
-			continue;
-		for (size_t j = 0; j < count; j++)
-			if (item->entry.chunks[j].codec != CHUNK_ZERO)
-				atomic_fetch_sub(&saving->packing.chunks_kept, 1);
-		item->read = false;
-		found = true;
-	}
-	return found;
-}
-
-/* Reads and sends, while the packs that the parent names are still being listed. */
-static int send_files(struct saving *saving, struct file_tree *tree, struct err *err)
-{
-	if (send_changed_files(saving, tree, err) < 0)
-		return -1;
-	saving->listing_failed =
-		index_warmup_join(saving->storage, saving->packing.cancel, err) < 0;
-	if (saving->listing_failed)
-		return -1;
-	return find_files_that_lack(saving, tree) ? send_changed_files(saving, tree, err) : 0;
 }
 
 static int save_snapshot(struct saving *saving, struct save_result *result, struct err *err)
@@ -702,8 +679,8 @@ static int save_snapshot(struct saving *saving, struct save_result *result, stru
 	if (index_warmup(saving->storage, saving->request->parent, saving->request->id.attempt,
 			 saving->packing.cancel, err) < 0)
 		return -1;
-	if (send_files(saving, &tree, err) < 0) {
-		result->changed = err->kind == ERR_RETRY && !saving->listing_failed &&
+	if (send_changed_files(saving, &tree, err) < 0) {
+		result->changed = err->kind == ERR_RETRY &&
 				  pack_uploader_check(saving->packing.uploader, NULL) == 0;
 		return -1;
 	}
@@ -730,7 +707,6 @@ static int save_nothing(struct saving *saving, struct save_result *result, struc
 		return -1;
 	/* What was sent for it before is not part of it, and may be removed from now on. */
 	pack_uploader_free(steal(&storage->transfer.uploader));
-	index_warmup_end(storage);
 	chunk_index_replace(&storage->transfer.index, &manifest, NULL);
 	storage->transfer.append_progress = (struct append_progress){0};
 	if (saving->commit.outcome == GANG_COMMITTED)
@@ -766,7 +742,7 @@ static void remove_unnamed_packs(struct saving *saving)
 
 	/* A part may name them: another member may be about to commit it. */
 	if (storage_is_member(saving->storage) || !are_commits_known(saving) ||
-	    own_claim_check_newer(saving->storage, saving->request->id.attempt,
+	    own_claim_check_newer(saving->storage, saving->request->id.attempt, NULL,
 				  saving->packing.cancel, NULL) < 0)
 		return;
 	for (size_t i = 0; i < index->pack_count; i++) {
@@ -794,6 +770,7 @@ int storage_save(struct storage *storage, const struct save_request *request,
 	int failed;
 
 	storage->emptied = false;
+	transfer_drop_early(&storage->transfer);
 	*result = (struct save_result){.id = request->id};
 	random_hex(saving.packing.nonce);
 	saving.packing.uploader = pack_uploader_get(&storage->transfer);

@@ -150,11 +150,15 @@ int chunk_stream_range(struct chunk_fetch *fetch, const struct pack_range *span,
 {
 	struct stream stream = {fetch, span, chunks, count, writer, 0, 0};
 	const struct store_taker taker = {take_bytes, &stream};
-	auto_free char *key =
-		transfer_pack_key(fetch->transfer, fetch->manifest->packs[span->pack].key);
+	const char *pack = fetch->manifest->packs[span->pack].key;
+	auto_free char *key = transfer_pack_key(fetch->transfer, pack);
+	const struct early_pack *early = &fetch->transfer->early;
 
-	if (store_read(fetch->transfer->store, key, span->offset, span->size, &taker, cancel, err) <
-	    0)
+	if ((early->key && text_equal(early->key, pack) &&
+			     (uint64_t)span->offset + span->size <= early->data.size
+		     ? take_bytes(&stream, 0, early->data.data + span->offset, span->size, err)
+		     : store_read(fetch->transfer->store, key, span->offset, span->size, &taker,
+				  cancel, err)) < 0)
 		return chunk_fetch_failed(key, err);
 	fetch->bytes_fetched += span->size;
 	return 0;

@@ -192,7 +192,6 @@ struct file_reading {
 	size_t sent_early;  /* the chunks before it were */
 	int passes;
 	bool begun;                /* this pass */
-	bool opened_here;          /* there are not enough descriptors for all */
 	bool torn;                 /* shorter than its size was at the start */
 	bool writers;              /* somebody had the file open for writing when this pass began */
 	uint8_t last[DIGEST_SIZE]; /* digest of the content that the last pass read */
@@ -239,7 +238,6 @@ static int open_next_file(struct read_job *reading, struct file_reading **result
 		struct file_reading *file = &reading->locked.files[number];
 		struct err own;
 
-		file->opened_here |= file->item->fd < 0;
 		if (file->item->fd >= 0 ||
 		    file_tree_open_file(reading->request->tree, file->item, &own) == 0) {
 			*result = file;
@@ -335,15 +333,9 @@ static void save_append_progress(struct read_job *reading, const struct file_rea
 	pthread_mutex_unlock(&reading->mutex);
 }
 
-static void close_file(const struct read_job *reading, struct file_reading *file)
-{
-	if (!reading->request->keep_open || file->opened_here)
-		close(steal_fd(&file->item->fd));
-}
-
 /* Whatever was added since the freeze lies behind the prefix and does not matter. One that is
  * shorter now was begun anew under us, and what was read may be of both. */
-static void finish_running_file(struct read_job *reading, struct file_reading *file)
+static void finish_running_file(const struct file_reading *file)
 {
 	struct file_tree_item *item = file->item;
 	struct file_stamp now;
@@ -351,7 +343,7 @@ static void finish_running_file(struct read_job *reading, struct file_reading *f
 	item->lost = file->torn || file_tree_stamp(item->fd, false, &now, NULL, NULL) < 0 ||
 		     now.size < item->entry.size;
 	item->read = !item->lost;
-	close_file(reading, file);
+	close(steal_fd(&file->item->fd));
 }
 
 /*
@@ -371,7 +363,7 @@ static int finish_file(struct read_job *reading, struct file_reading *file, stru
 		return 0;
 	}
 	if (item->entry.running) {
-		finish_running_file(reading, file);
+		finish_running_file(file);
 		return 0;
 	}
 	if (file_tree_stamp(item->fd, false, &now, cancel, err) < 0)
@@ -380,7 +372,7 @@ static int finish_file(struct read_job *reading, struct file_reading *file, stru
 		item->read = true;
 		/* A writable mapping may change it later, and its times stay as they are. */
 		item->unsettled |= file->writers || file_tree_has_writers(item->fd);
-		close_file(reading, file);
+		close(steal_fd(&file->item->fd));
 		return 0;
 	}
 	/* Its chunks are sent and can be found by their digests; the file itself is not
@@ -478,7 +470,7 @@ static bool copy_known_chunks(struct read_job *reading, struct file_tree_item *i
 	atomic_fetch_add(&reading->packing->chunks_kept, (unsigned)count);
 	reading->locked.bytes_done += item->entry.size;
 	item->read = true;
-	if (item->fd >= 0 && !reading->request->keep_open)
+	if (item->fd >= 0)
 		close(steal_fd(&item->fd));
 	return true;
 }

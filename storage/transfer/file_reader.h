@@ -16,9 +16,6 @@ struct file_reader_request {
 	struct packing *packing;
 	/* An early upload: a file that changes is skipped and is no error. */
 	bool lenient;
-	/* What has a descriptor keeps it: it may be read once more, whatever becomes of its name.
-	 */
-	bool keep_open;
 	/* Not NULL: the files are still growing, and only the part that was added is read. `read`
 	 * is then set for none of them. */
 	struct append_progress *append_progress;

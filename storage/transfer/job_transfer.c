@@ -252,6 +252,13 @@ bool weights_pay(const struct weights_facts *facts)
 	return facts->waited_us + facts->coder_us > cost;
 }
 
+void transfer_drop_early(struct transfer *transfer)
+{
+	free(transfer->early.key);
+	bytes_release(&transfer->early.data);
+	transfer->early = (struct early_pack){0};
+}
+
 char *transfer_pack_key(const struct transfer *transfer, const char *key)
 {
 	return text_format("jobs/%s/%s", transfer->job, key);

@@ -115,6 +115,13 @@ bool weights_pay(const struct weights_facts *facts);
 
 struct pack_uploader;
 
+/* A whole pack that was fetched before it was certain that it is wanted. What it holds is checked
+ * like what comes from the store. */
+struct early_pack {
+	char *key; /* as a manifest names it; NULL: there is none */
+	struct bytes data;
+};
+
 struct transfer {
 	struct store *store;
 	/* The job's name: its packs are below jobs/<job>/packs/. */
@@ -139,7 +146,11 @@ struct transfer {
 	struct pack_uploader *uploader;
 	/* How far early uploads have read growing files. */
 	struct append_progress append_progress;
+	struct early_pack early;
 };
+
+/* Not while others read it. */
+void transfer_drop_early(struct transfer *transfer);
 
 /* The store key of a pack whose key in a manifest is `key`, "packs/...". The caller frees. */
 char *transfer_pack_key(const struct transfer *transfer, const char *key);

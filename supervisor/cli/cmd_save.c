@@ -207,7 +207,7 @@ static int yield_to_running(struct store_command *command, const struct save_opt
 
 static int save(struct store_command *command, const struct save_options *options)
 {
-	struct claim claim = {.policy = RESTORE_LATEST};
+	struct claim claim = {.policy = RESTORE_LATEST, .saves = true};
 	struct attempt attempt = {0};
 	struct save_request request = {0};
 	struct save_result result = {0};

@@ -235,9 +235,12 @@ int resume_claim(struct start *start, const uint32_t *after, struct err *err)
 		.about = start->request->about,
 		.is_next = after != NULL,
 		.after = after ? *after : 0,
+		.restores = !start->request->claim_only && start->request->gang.members == 1,
 	};
 	struct err own;
 
+	/* What lies here is kept, as a rule. */
+	claim.restores &= snapshot_id_is_none(claim.local);
 	if (decision->action == RESTART_ROLL_BACK)
 		claim.avoid = decision->snapshot;
 	if (decision->action == RESTART_REVERT) {
@@ -247,6 +250,7 @@ int resume_claim(struct start *start, const uint32_t *after, struct err *err)
 			.about = start->request->about,
 			.is_next = claim.is_next,
 			.after = claim.after,
+			.restores = claim.restores,
 		};
 
 		if (storage_claim(start->result->storage, &again, &start->result->attempt,

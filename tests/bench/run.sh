@@ -3,7 +3,7 @@
 # aims are printed beside the numbers; nothing is asserted, because a shared machine is no place to assert a time on.
 #   tests/bench/run.sh [--smoke] [BINARY [PART...]]      --smoke: small and short, to see that it works, and stores.sh too
 #   PART            what to measure, all by default: start_up idle_cost shim_cost flag_cost torch_cost notices completion
-#                   growth many_files gangs snapshots
+#                   trips growth many_files gangs snapshots
 #   BENCH_DIR       where the checkpoint and the copies go: a tmpfs with five times BENCH_MIB free (default /dev/shm)
 #   BENCH_MIB       size of the checkpoint (default 1024)        BENCH_ROUNDS     of each measurement (default 5)
 set -euo pipefail
@@ -271,10 +271,11 @@ script() {
 }
 notices() { script notices; }
 completion() { script completion; }
+trips() { script trips; }
 growth() { script growth; }
 many_files() { script many_files; }
 
-parts=(start_up idle_cost shim_cost flag_cost torch_cost notices completion growth many_files gangs snapshots)
+parts=(start_up idle_cost shim_cost flag_cost torch_cost notices completion trips growth many_files gangs snapshots)
 if [ $# -gt 1 ]; then
 	shift
 	for part; do

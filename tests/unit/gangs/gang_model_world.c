@@ -379,8 +379,11 @@ WRAPS(int, cancel_sleep, (struct cancel * cancel, int64_t milliseconds, struct e
 
 WRAPS(void, parallel_run, (size_t threads, void (*work)(void *arg, size_t index), void *arg))
 {
+	/* What is done at once happens in any order. */
+	bool last_first = model.now && model.now->index % 2 == 1;
+
 	for (size_t i = 0; i < threads; i++)
-		work(arg, i);
+		work(arg, last_first ? threads - 1 - i : i);
 }
 
 WRAPS(int, parallel_start, (pthread_t * thread, void *(*run)(void *arg), void *arg))
@@ -399,7 +402,7 @@ WRAPS(void, job_records_trim_memory, (void))
 {
 }
 
-WRAPS(int, store_open,
+WRAPS(int, store_open_unproven,
       (const char *url, bool create, bool read_only, struct store **store, struct cancel *cancel,
        struct err *err))
 {
@@ -450,6 +453,16 @@ WRAPS(int, storage_superseded,
 	return is_off(MODEL_RULE_NEWEST_ATTEMPT)
 		       ? 0
 		       : __real_storage_superseded(storage, number, newest, cancel, err);
+}
+
+WRAPS(int, own_claim_judge,
+      (struct storage * storage, uint32_t number, const struct job_listing *listing,
+       uint32_t *newest, struct cancel *cancel, struct err *err))
+{
+	*newest = number;
+	return is_off(MODEL_RULE_NEWEST_ATTEMPT)
+		       ? 0
+		       : __real_own_claim_judge(storage, number, listing, newest, cancel, err);
 }
 
 WRAPS(enum pack_verdict, retention_judge_pack,

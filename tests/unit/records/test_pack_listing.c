@@ -115,14 +115,14 @@ static void test_listings_are_merged(void **state)
 
 		assert_works(store->ops->put(store, key, "12345", i + 1, STORE_UNIQUE, NULL, &err));
 	}
-	assert_works(pack_listing_get_prefixes(f.storage, prefixes, 4, &found, NULL, &err));
+	assert_works(pack_listing_get_prefixes(f.storage, prefixes, 4, false, &found, NULL, &err));
 	assert_int_equal(found.count, 3);
 	for (size_t i = 0; i < 3; i++) {
 		assert_string_equal(found.items[i].key + strlen("jobs/job/"), names[i]);
 		assert_int_equal(found.items[i].size, i + 1);
 		assert_true(found.items[i].modified_ms > 0);
 	}
-	assert_works(pack_listing_get_prefixes(f.storage, prefixes, 0, &none, NULL, &err));
+	assert_works(pack_listing_get_prefixes(f.storage, prefixes, 0, false, &none, NULL, &err));
 	assert_int_equal(none.count, 0);
 	fixture_stop(&f);
 }

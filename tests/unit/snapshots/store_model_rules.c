@@ -90,8 +90,11 @@ WRAPS(int64_t, clock_monotonic_ms, (void))
 
 WRAPS(void, parallel_run, (size_t threads, void (*work)(void *arg, size_t index), void *arg))
 {
+	/* What is done at once happens in any order. */
+	bool last_first = world_now->now && world_now->now->index % 2 == 1;
+
 	for (size_t i = 0; i < threads; i++)
-		work(arg, i);
+		work(arg, last_first ? threads - 1 - i : i);
 }
 
 WRAPS(int, parallel_start, (pthread_t * thread, void *(*run)(void *arg), void *arg))
@@ -110,7 +113,7 @@ WRAPS(void, job_records_trim_memory, (void))
 {
 }
 
-WRAPS(int, store_open,
+WRAPS(int, store_open_unproven,
       (const char *url, bool create, bool read_only, struct store **store, struct cancel *cancel,
        struct err *err))
 {
@@ -246,6 +249,22 @@ WRAPS(int, storage_superseded,
 	/* A store that is only read is none that was emptied. */
 	storage->read_only |= is_off(RULE_EMPTIED_STORE);
 	result = __real_storage_superseded(storage, number, newest, cancel, err);
+	storage->read_only = read_only;
+	return result;
+}
+
+WRAPS(int, own_claim_judge,
+      (struct storage * storage, uint32_t number, const struct job_listing *listing,
+       uint32_t *newest, struct cancel *cancel, struct err *err))
+{
+	bool read_only = storage->read_only;
+	int result;
+
+	*newest = number;
+	if (does_not_look())
+		return 0;
+	storage->read_only |= is_off(RULE_EMPTIED_STORE);
+	result = __real_own_claim_judge(storage, number, listing, newest, cancel, err);
 	storage->read_only = read_only;
 	return result;
 }

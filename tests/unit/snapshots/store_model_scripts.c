@@ -84,6 +84,16 @@ static bool file_is(const char *directory, const char *name, unsigned seed)
 	       memcmp(wanted, found, FILE_SIZE) == 0;
 }
 
+/* After the store was emptied, it may be what had the number before: that was read by then. */
+static bool is_saved(const struct world *world, const char *directory, unsigned step)
+{
+	bool found = file_is(directory, "weights", step);
+
+	for (unsigned i = 1; i <= MODEL_STEPS_MOST && world->emptied && !found; i++)
+		found = file_is(directory, "weights", i);
+	return found && file_is(directory, "frozen", 0);
+}
+
 int script_restore(struct world *world, struct storage *storage, struct snapshot_id id,
 		   struct err *err)
 {
@@ -97,8 +107,7 @@ int script_restore(struct world *world, struct storage *storage, struct snapshot
 
 	/* The store may have been emptied meanwhile. */
 	commit = model_commit(world, id);
-	if (status == 0 &&
-	    (!file_is(target, "frozen", 0) || !file_is(target, "weights", commit->step)))
+	if (status == 0 && !is_saved(world, target, commit->step))
 		model_wrong(world, "snapshot %s was restored with other content than was saved",
 			    snapshot_id_format(id, text));
 	file_remove_tree(target, NULL);
@@ -143,12 +152,16 @@ static bool claim_once(struct running *running)
 {
 	const struct role *role = running->machine->role;
 	struct world *world = running->world;
+	/* Its first look may be as old as the history that it has read. */
+	bool looks_first = running->machine->index % 2 == 1;
 	struct claim claim = {
 		.policy = role->policy,
 		.this_one = {1, 1},
 		.passed_over = running->passed_over,
 		.passed_over_count = running->passed_over_count,
+		.restores = looks_first,
 	};
+	auto_(attempt_history_release) struct attempt_history history = {0};
 	struct claiming *claiming;
 	char text[SNAPSHOT_ID_TEXT];
 	struct err err = {0};
@@ -156,6 +169,8 @@ static bool claim_once(struct running *running)
 	const struct commit *start;
 
 	attempt_release(&running->attempt);
+	if (looks_first)
+		(void)storage_history(running->storage, 2, &history, NULL, NULL);
 	if (storage_claim(running->storage, &claim, &running->attempt, NULL, &err) < 0) {
 		model_note(world, "no claim: %s", err.text);
 		if (is_alone(world) && role->policy == RESTORE_LATEST)

@@ -1,0 +1,43 @@
+/*
+ * What the first look of a claim needs is asked for before that: the announcements with the
+ * opening; the lists, the newest manifest and its packs with the history. Each serves once, within
+ * five seconds. The first look may be old, since the second one, after the claim, is not. For who
+ * opens the store to claim.
+ */
+#ifndef FIRST_LOOK_H
+#define FIRST_LOOK_H
+
+#include "storage/records/records.h"
+
+struct first_look {
+	struct store_listing draining;
+	int64_t draining_until_ms; /* 0: there is none */
+	struct job_listing listing;
+	int64_t listing_until_ms;
+	/* The newest snapshot, if its manifest was read (job_record_get_known_head()), and the
+	 * packs that were put for it. */
+	struct snapshot_id newest, read;
+	struct store_listing packs;
+	int64_t newest_until_ms;
+};
+
+/* Each moves what it is given. */
+void first_look_keep_draining(struct storage *storage, struct store_listing *draining);
+void first_look_keep(struct storage *storage, struct job_listing *listing);
+/* Each moves what was kept; false: there is none. */
+bool first_look_take_draining(struct storage *storage, struct store_listing *draining);
+bool first_look_take(struct storage *storage, struct job_listing *listing);
+
+/* Asks for the newest manifest and its packs beside `questions`, which has room for two more.
+ * Returns how many there are. */
+size_t first_look_add(struct storage *storage, struct snapshot_id newest,
+		      struct question *questions, size_t count);
+/* Whether both serve for this snapshot, once. */
+bool first_look_has(struct storage *storage, struct snapshot_id id);
+/* Then, if the manifest names no packs of other snapshots: they are moved. */
+bool first_look_take_packs(struct storage *storage, const struct manifest *manifest,
+			   struct store_listing *packs);
+
+void first_look_free(struct first_look *look);
+
+#endif
