@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "drill/drill.h"
+#include "drill_page.h"
 #include "options/options.h"
 #include "process/process.h"
 #include "scheduler/scheduler.h"
@@ -26,7 +27,7 @@ struct drill_options {
 	size_t excluded;          /* so many scenario.excluded */
 	bool keep;
 	bool json;
-	const char *junit; /* a file; NULL: none */
+	const char *junit, *html; /* files; NULL: none */
 	/* Owned. */
 	char *checkpoint_dir;
 	char *compare;
@@ -139,6 +140,9 @@ static const struct option_row verdict_rows[] = {
 		OPTION_TEXT(struct drill_options, scenario.directory)},
 	{"junit", 0, "FILE", NULL, "also write the verdict there, as JUnit's XML",
 		OPTION_TEXT(struct drill_options, junit)},
+	{"html", 0, "FILE", NULL,
+		"also write a page for a browser: each notice to its deadline, to scale",
+		OPTION_TEXT(struct drill_options, html), .least = 1},
 	{"keep", 0, NULL, NULL,
 		"keep the temporary one; it also stays, and the report says so, when the drill has not "
 		"passed",
@@ -345,6 +349,20 @@ static int write_junit(const char *path, char *text, struct err *err)
 	return err_set(err, ERR_INVALID, "--junit %s cannot be written: %s", path, cause.text);
 }
 
+static int write_html(const char *path, const struct scenario *scenario, struct err *err)
+{
+	auto_(page_section_release) struct page_section section = {.bar_count = 0};
+	auto_free char *text = NULL, *subtitle = NULL;
+
+	if (!path)
+		return 0;
+	drill_page_fill(&section, scenario);
+	subtitle = text_format("preemptions as on %s, in a rehearsal on this machine",
+			       mock_clouds[scenario->options->cloud].name);
+	text = page_html("reprieve drill", subtitle, &section, 1);
+	return file_write(path, text, strlen(text), err) < 0 ? err_wrap(err, "--html") : 0;
+}
+
 static int run_scenario(const struct drill_options *options)
 {
 	auto_(scenario_release) struct scenario scenario;
@@ -366,7 +384,8 @@ static int run_scenario(const struct drill_options *options)
 	if (!kept && scenario.sandbox.scratch)
 		file_remove_tree(scenario.sandbox.scratch, NULL);
 	if (write_junit(options->junit, report_junit(played ? &scenario : NULL, err.text),
-			&unwritten) == 0)
+			&unwritten) == 0 &&
+	    (!played || write_html(options->html, &scenario, &unwritten) == 0))
 		return exit_code;
 	/* Who asked for the file and gets none has not passed. */
 	log_error("drill: %s", unwritten.text);
