@@ -179,6 +179,12 @@ def test_help_of_a_verb(place):
     (["nothing-like-it"], "unknown verb 'nothing-like-it': see `reprieve --help`"),
     ([PYTHON, "train.py"], f"to run it as the job: `reprieve run -- {PYTHON} ...`"),
     (["true"], "to run it as the job: `reprieve run -- true`"),
+    (["train.py"], "to run it as the job: `reprieve run -- train.py`"),
+    (["LR=3", "python3", "train.py"], "to run it as the job: `reprieve run -- LR=3 ...`"),
+    (["ls"], "that is `reprieve list`"),
+    (["ps"], "that is `reprieve status`"),
+    (["logs"], "that is `reprieve report --log`"),
+    (["resume"], "the same command as before"),
     (["--store", "file:///x", "list"], "as in `reprieve list --store ...`"),
     (["--stor"], "as in `reprieve VERB --stor ...`"),
 ], ids=lambda value: " ".join(value) if isinstance(value, list) else "")
@@ -186,6 +192,18 @@ def test_a_word_that_is_no_verb(place, words, says):
     result = place.query(*words)
     assert result.code == EXIT_USAGE and result.out == "", result
     assert says in one_line(result) and ("(is" in says) == ("(is" in result.err), result
+
+
+def test_the_help_of_run_is_one_screen(place):
+    """The options that a newcomer may need, one line each; the rest is behind --help-all."""
+    brief, whole = place.query("run", "--help").out, place.query("run", "--help-all").out
+    option = re.compile(r"^  (?:-\w,|   ) --([a-z-]+)", re.M)
+    few, all = option.findall(brief), option.findall(whole)
+    assert set(few) < set(all) and 20 <= len(few) <= 30 and len(all) > 55
+    assert {"store", "job", "checkpoint-dir", "checkpoint-signal", "grace", "keep-last", "help-all"} <= set(few)
+    assert len(brief.splitlines()) <= 60, brief
+    assert brief.index("Examples:") < brief.index("\nStore:") and "reprieve run --help-all, and `man reprieve-run`" in brief
+    assert place.query("list", "--help-all").out == place.query("list", "--help").out
 
 
 def test_help_has_one_form(place):
@@ -431,6 +449,19 @@ def test_a_command_that_cannot_be_run_leaves_no_job(place, command, code):
     result = place.query("run", "--store", place.store, "--job", place.job, "--checkpoint-dir", place.directory, "--", command)
     assert result.code == code and command in one_line(result), result
     assert not place.store_path.exists(), "nothing is claimed"
+
+
+@pytest.mark.parametrize("command, as_it_would", [
+    (["LR=3", PYTHON, "train.py"], "env LR=3 ..."), (["train.py"], "python3 train.py ..."), (["./job.sh"], "sh ./job.sh ..."),
+], ids=["variable", "script", "no-right"])
+def test_a_command_that_lacks_a_word_is_named_as_it_would_do(place, command, as_it_would):
+    (place.path / "train.py").write_text("")
+    (place.path / "job.sh").write_text("")
+    result = subprocess.run([REPRIEVE, "run", "--job", place.job, "--", *command], cwd=place.path, env=place.environment,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=LIMIT)
+    last = result.stderr.splitlines()[-1]
+    assert result.returncode in (126, 127) and f"is `reprieve run -- {as_it_would}` meant?" in result.stderr, result
+    assert command[0] in last, result
 
 
 def test_a_script_without_its_interpreter(place):
