@@ -27,7 +27,8 @@ const struct verb verb_list = {
 		OPTION_GROUP(NULL, price_rows, offsetof(struct list_options, price)),
 		STORE_COMMAND_OTHER,
 	},
-	.notes = "Without --job, and with several jobs in the store: lists the jobs.\n"
+	.notes = "Without --job, and with several jobs in the store: lists the jobs; beside a "
+		"name that nobody has chosen, with directory, command and newest step.\n"
 		"The states: good (may be resumed from), late (a newer attempt has begun without "
 		"it: it was committed after that, or was damaged then), superseded (an older one "
 		"was restored by hand), suspect (the job died of it twice), damaged (something of it "
@@ -53,8 +54,12 @@ static int list_jobs(const struct store_command *command)
 			json_array_append_new(names, json_string(jobs.names[i]));
 		json_print(json_pack("{s:s, s:o}", "store", command->store, "jobs", names), true);
 	} else {
-		for (size_t i = 0; i < jobs.count; i++)
-			terminal_line_print("%s", jobs.names[i]);
+		for (size_t i = 0; i < jobs.count; i++) {
+			auto_free char *origin =
+				store_command_job_origin(command->store, jobs.names[i]);
+
+			terminal_line_print("%s%s", jobs.names[i], origin);
+		}
 	}
 	storage_job_names_release(&jobs);
 	return 0;

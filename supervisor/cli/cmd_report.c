@@ -197,14 +197,16 @@ static void print_cost(const struct report_options *options, const struct attemp
 		       cost.on_demand > 0 ? 100 * cost.saved / cost.on_demand : 0);
 }
 
-static void print_sum(const struct report_options *options, const char *name,
+static void print_sum(const struct report_options *options, const char *store, const char *name,
 		      const struct attempt_costs_sum *sum)
 {
 	char sentence[400];
 
-	terminal_line_print("%s: %u attempt%s, %u preemption%s (%u announced)", name, sum->attempts,
-			    sum->attempts == 1 ? "" : "s", sum->interruptions,
-			    sum->interruptions == 1 ? "" : "s", sum->announced);
+	auto_free char *origin = store_command_job_origin(store, name);
+
+	terminal_line_print("%s: %u attempt%s, %u preemption%s (%u announced)%s", name,
+			    sum->attempts, sum->attempts == 1 ? "" : "s", sum->interruptions,
+			    sum->interruptions == 1 ? "" : "s", sum->announced, origin);
 	if (sum->machines_ms > 0)
 		printf("  goodput  %.1f %% of the time paid for counts; without checkpoints %.1f "
 		       "%%\n",
@@ -355,9 +357,10 @@ static void print_totals(struct report *report)
 			   true);
 	} else {
 		for (size_t i = 0; i < report->count; i++)
-			print_sum(report->options, report->groups[i].name, &report->groups[i].sum);
+			print_sum(report->options, report->command->store, report->groups[i].name,
+				  &report->groups[i].sum);
 		if (report->count > 1)
-			print_sum(report->options, "all", &report->sum);
+			print_sum(report->options, report->command->store, "all", &report->sum);
 	}
 	json_decref(groups);
 }

@@ -44,6 +44,17 @@ static bool is_one_of_several_tasks(void)
 	return false;
 }
 
+bool expectation_is_called_training(char *const *command)
+{
+	for (; *command; command++) {
+		const char *name = text_last_part(*command);
+
+		if (text_ends(name, ".py") && (strstr(name, "train") || strstr(name, "tune")))
+			return true;
+	}
+	return false;
+}
+
 enum expectation expectation_of(char *const *command, const struct profile *profile)
 {
 	if (!profile || profile->only_format || is_one_of_several_tasks() ||
