@@ -318,6 +318,7 @@ struct job_view {
 	/* asking */
 	bool polled;      /* a process polls the flag */
 	bool has_target;  /* a process handles SIGTERM; only looked at when it matters */
+	int other_signal; /* if none does: SIGUSR1 or SIGUSR2 that one handles; 0: none */
 	bool any_rank;    /* somebody was asked by a signal */
 	bool rank_saving; /* ... and is saving */
 	/* the upload under way */

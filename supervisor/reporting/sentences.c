@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "reporting.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,6 +203,24 @@ static void durable_quietly(struct reports *reports, const struct told *told)
 		      save_reason_name(checkpoint->reason));
 }
 
+/* At the first checkpoint, when a job has set up its handlers. */
+static void suggest_signal(struct reports *reports, const struct told *told)
+{
+	const char *name;
+	struct job_view view;
+
+	if (reports->said_signal || told->run.rules->ask != REQUEST_AUTO || told->run.ask_chosen)
+		return;
+	reports->said_signal = true;
+	view = reports->look(reports->arg, LOOK_AT_PROCESSES).view;
+	if (view.other_signal == 0)
+		return;
+	name = view.other_signal == SIGUSR1 ? "USR1" : "USR2";
+	log_note("the job handles SIG%s, but is not asked by it: if it saves then, set "
+		 "--checkpoint-signal %s",
+		 name, name);
+}
+
 static void durable(struct reports *reports, const struct told *told)
 {
 	const struct snapshot_outcome *snapshot = told->snapshot;
@@ -223,6 +242,7 @@ static void durable(struct reports *reports, const struct told *told)
 			 text_bytes(snapshot->result.bytes_sent, sent, sizeof(sent)),
 			 text_duration(snapshot->took_ms, time, sizeof(time)), spare);
 	durable_quietly(reports, told);
+	suggest_signal(reports, told);
 }
 
 static void still_failing(struct reports *reports, const struct told *told)

@@ -607,3 +607,36 @@ def test_without_credentials_the_fix_is_named(place, store, fixes):
                          REPRIEVE_AZURE_METADATA_ENDPOINT=f"http://{NOBODY}")
     said = one_line(result)
     assert result.code != 0 and all(fix in said for fix in fixes), result
+
+
+def test_a_handler_that_is_not_used_is_named(place):
+    """SIGUSR1 is what many scripts save at; a job that is asked by it already needs no word of it."""
+    script = ("import os, signal, sys, time\nsignal.signal(signal.SIGUSR1, lambda *_: None)\nd = os.environ['REPRIEVE_CHECKPOINT_DIR']\n"
+              "os.makedirs(d, exist_ok=True)\nopen(f'{d}/step-{sys.argv[1]}.pt', 'w').write('x' * 999)\n"
+              "while not os.path.exists(sys.argv[2]):\n    time.sleep(0.05)\n")
+    for number, (options, said) in enumerate([([], 1), (["--checkpoint-signal", "USR1"], 0), (["--checkpoint-signal", "none"], 0)]):
+        end = place.path / f"end-{number}"
+        run = place.run(PYTHON, "-c", script, str(number), str(end), options=[*OFTEN, *options], name=f"run-{number}")
+        run.wait_for_event("durable")
+        end.touch()
+        assert run.wait() == 0, run
+        assert run.err.count("the job handles SIGUSR1, but is not asked by it: if it saves then, set --checkpoint-signal USR1") == said, run
+
+
+@pytest.mark.parametrize("path, place_of", [
+    ("lightning_logs/version_0/checkpoints/epoch=0-step=9.ckpt", "lightning_logs"), ("outputs/2026-11-30/08-48-22/model-1.pt", "outputs"),
+    ("out/checkpoint-500/pytorch_model/weights-1.bin", "out"),
+])
+def test_the_directory_that_is_named_is_that_of_all_attempts(place, path, place_of):
+    """Where the advice is followed, the next attempt finds what the first has saved."""
+    script = f"import os, time\nos.makedirs(os.path.dirname('{path}'), exist_ok=True)\nopen('{path}', 'w').write('x' * 999)\ntime.sleep(1.5)\n"
+
+    def start(*options):
+        return subprocess.run([REPRIEVE, "run", "--store", place.store, "--job", place.job, *options, "--", PYTHON, "-c", script],
+                              cwd=place.path, env=place.environment, capture_output=True, text=True, timeout=LIMIT)
+    first = start()
+    named = re.search(r"--checkpoint-dir ([^)\s]+)", first.stderr)
+    assert first.returncode == 0 and named and named.group(1) == str(place.path / place_of), first
+    assert "durable: 000" in start("--checkpoint-dir", named.group(1)).stderr
+    subprocess.run(["rm", "-r", place_of], cwd=place.path, check=True)
+    assert "restored" in start("--checkpoint-dir", named.group(1)).stderr

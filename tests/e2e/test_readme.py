@@ -158,7 +158,7 @@ run() { exec reprieve run --job digits --grace 4 -- python3 examples/train_digit
 
 @pytest.mark.long
 def test_picture(shell):
-    """The picture is what `report --svg` draws of such a run. REPRIEVE_WRITE_PICTURE=1 puts a new one into its place."""
+    """The picture is what `report --svg` draws of such a run. WRITE_PICTURE=1 puts a new one into its place."""
     printed, code = preempt(shell, PICTURE + "run & sleep 6; kill $!; wait $!", "step 150 ")
     assert code == 75, printed
     killed = shell.start(PICTURE + "exec reprieve run --job digits -- python3 examples/train_digits.py --step-time 0.02 --save-every 100",
@@ -170,7 +170,7 @@ def test_picture(shell):
     code, out, err = shell(PICTURE + "(run --steps 600); reprieve report --job digits --svg picture.svg")
     assert code == 0, out + err
     made, shown = (shell.path / "picture.svg").read_text(), ROOT / "examples" / "preemptions.svg"
-    if os.environ.get("REPRIEVE_WRITE_PICTURE"):
+    if os.environ.get("WRITE_PICTURE"):
         shown.write_text(made)
 
     def parts(text):
