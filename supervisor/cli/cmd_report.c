@@ -210,7 +210,8 @@ static void print_sum(const struct report_options *options, const char *store, c
 	if (sum->machines_ms > 0)
 		printf("  goodput  %.1f %% of the time paid for counts; without checkpoints %.1f "
 		       "%%\n",
-		       attempt_costs_goodput(sum), attempt_costs_goodput_without(sum));
+		       100 * attempt_costs_goodput(sum, false),
+		       100 * attempt_costs_goodput(sum, true));
 	printf("  time     %s\n", attempt_costs_sentence(sum, sentence, sizeof(sentence)));
 	print_cost(options, sum);
 }
@@ -252,7 +253,7 @@ static json_t *sum_json(const struct report_options *options, const struct attem
 
 	if (sum->machines_ms > 0)
 		json_object_set_new(json, "goodput",
-				    json_rounded(attempt_costs_goodput(sum) / 100));
+				    json_rounded(attempt_costs_goodput(sum, false)));
 	if (options->prices.spot > 0)
 		json_object_set_new(json, "spot_cost", json_rounded(cost.spot));
 	if (options->prices.spot > 0 && options->prices.on_demand > 0) {
@@ -404,33 +405,24 @@ static int print_log(struct storage *storage, const char *job, struct err *err)
 	return 0;
 }
 
-/* Takes over `text`. */
-static int write_page(const char *path, char *text, struct err *err)
-{
-	auto_free char *owned = text;
-
-	return file_write(path, owned, strlen(owned), err);
-}
-
 static int write_pages(const struct report *report, struct err *err)
 {
 	const struct report_options *options = report->options;
+	auto_free char *chart = NULL, *page = NULL, *subtitle = NULL;
 	char now[32];
-	auto_free char *title = text_format("reprieve report: %zu job%s", report->section_count,
-					    report->section_count == 1 ? "" : "s");
-	auto_free char *subtitle = text_format("%s, as of %.16s UTC", report->command->store,
-					       clock_format(clock_wall_ms(), now, sizeof(now)));
 
 	if (options->svg && report->section_count != 1)
 		return err_set(err, ERR_INVALID, "--svg is of one job: name it with --job");
-	if (options->svg && write_page(options->svg, page_svg(report->sections), err) < 0)
+	if (options->svg)
+		chart = page_svg(report->sections);
+	if (chart && file_write(options->svg, chart, strlen(chart), err) < 0)
 		return err_wrap(err, "--svg");
-	if (options->html &&
-	    write_page(options->html,
-		       page_html(title, subtitle, report->sections, report->section_count),
-		       err) < 0)
-		return err_wrap(err, "--html");
-	return 0;
+	if (!options->html)
+		return 0;
+	subtitle = text_format("%s, as of %.16s UTC", report->command->store,
+			       clock_format(clock_wall_ms(), now, sizeof(now)));
+	page = page_html("reprieve report", subtitle, report->sections, report->section_count);
+	return file_write(options->html, page, strlen(page), err) < 0 ? err_wrap(err, "--html") : 0;
 }
 
 static void report_release(struct report *report)

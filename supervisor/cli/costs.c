@@ -218,19 +218,11 @@ void attempt_costs_add(struct attempt_costs_sum *sum, const struct attempt_costs
 	}
 }
 
-static double share_of_paid(const struct attempt_costs_sum *sum, int64_t machines_ms)
+double attempt_costs_goodput(const struct attempt_costs_sum *sum, bool without)
 {
-	return sum->machines_ms > 0 ? 100 * (double)machines_ms / (double)sum->machines_ms : 0;
-}
+	int64_t kept_ms = sum->machines_kept_ms - (without ? sum->machines_saved_ms : 0);
 
-double attempt_costs_goodput(const struct attempt_costs_sum *sum)
-{
-	return share_of_paid(sum, sum->machines_kept_ms);
-}
-
-double attempt_costs_goodput_without(const struct attempt_costs_sum *sum)
-{
-	return share_of_paid(sum, sum->machines_kept_ms - sum->machines_saved_ms);
+	return sum->machines_ms > 0 ? (double)kept_ms / (double)sum->machines_ms : 0;
 }
 
 const char *attempt_costs_sentence(const struct attempt_costs_sum *sum, char *text, size_t size)

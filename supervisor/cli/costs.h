@@ -73,10 +73,9 @@ struct attempt_costs_sum {
 void attempt_costs_add(struct attempt_costs_sum *sum, const struct attempt_costs *items,
 		       size_t count);
 
-/* Goodput: the share, in percent, of the machines' time for which somebody has paid that was work
- * which counts; and what it would have been without checkpoints. */
-double attempt_costs_goodput(const struct attempt_costs_sum *sum);
-double attempt_costs_goodput_without(const struct attempt_costs_sum *sum);
+/* Goodput: the share of the machines' time for which somebody has paid that was work which counts;
+ * `without`: what it would have been without checkpoints. */
+double attempt_costs_goodput(const struct attempt_costs_sum *sum, bool without);
 /* How ran, kept, lost and saved add up. Returns `text`. */
 const char *attempt_costs_sentence(const struct attempt_costs_sum *sum, char *text, size_t size);
 

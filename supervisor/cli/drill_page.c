@@ -29,27 +29,8 @@ static void add_bar(struct page_section *section, const struct round_verdict *ve
 		page_add_phase(bar, PHASE_UPLOADING, verdict->saved_ms, verdict->durable_ms);
 }
 
-static void add_row(struct page_section *section, const struct round_verdict *verdict,
-		    const char *number)
-{
-	const int64_t times[] = {verdict->noticed_ms, verdict->saved_ms, verdict->durable_ms,
-				 verdict->margin_ms, verdict->lost.ms};
-	char text[32];
-
-	page_add_cell(section, "%s", number);
-	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
-		page_add_cell(section, "%s", format_seconds(times[i], text));
-	if (verdict->lost.steps.most == VERDICT_UNKNOWN)
-		page_add_cell(section, "-");
-	else
-		page_add_cell(section, "%" PRId64, verdict->lost.steps.most);
-	page_add_cell(section, "%s", drill_result_name(verdict->result));
-}
-
 void drill_page_fill(struct page_section *section, const struct scenario *scenario)
 {
-	static const char *const heads[] = {"round", "noticed",    "saved",  "durable", "margin",
-					    "lost",  "steps lost", "result", NULL};
 	const struct drill_facts *facts = &scenario->facts;
 	enum drill_result result;
 	char reason[960], number[32], text[32];
@@ -64,12 +45,9 @@ void drill_page_fill(struct page_section *section, const struct scenario *scenar
 	for (unsigned i = 0; i < facts->rounds_done; i++)
 		for (uint32_t m = 0; m < scenario->rounds[i].members; m++) {
 			const struct round *round = &scenario->rounds[i];
-			const struct round_verdict *verdict = &round->verdicts[m];
 
 			snprintf(number, sizeof(number), round->members > 1 ? "%u/%" PRIu32 : "%u",
 				 i + 1, m);
-			add_bar(section, verdict, number, scenario->options->notice_ms);
-			add_row(section, verdict, number);
+			add_bar(section, &round->verdicts[m], number, scenario->options->notice_ms);
 		}
-	section->heads = heads;
 }

@@ -51,16 +51,15 @@ struct page_bar *page_add_bar(struct page_section *section)
 void page_add_figure(struct page_section *section, const char *key, const char *name,
 		     const char *format, ...)
 {
-	struct page_figure *figure = &section->figures[section->figure_count];
+	auto_free char *value = NULL, *escaped = NULL;
 	va_list args;
 
-	if (section->figure_count == FIGURES_MOST)
-		return;
-	section->figure_count++;
-	*figure = (struct page_figure){.key = key, .name = name};
 	va_start(args, format);
-	vsnprintf(figure->value, sizeof(figure->value), format, args);
+	value = text_format_list(format, args);
 	va_end(args);
+	escaped = text_escape_markup(value);
+	bytes_format(&section->figures, NULL, "<div><dt>%s</dt><dd class=\"%s\">%s</dd></div>",
+		     name, key, escaped);
 }
 
 void page_add_cell(struct page_section *section, const char *format, ...)
@@ -82,6 +81,7 @@ void page_section_release(struct page_section *section)
 	for (size_t i = 0; i < section->cell_count; i++)
 		free(section->cells[i]);
 	free(section->cells);
+	bytes_release(&section->figures);
 	*section = (struct page_section){.bar_count = 0};
 }
 
@@ -253,14 +253,8 @@ static void write_section(struct bytes *out, const struct page_section *section)
 	auto_free char *title = text_escape_markup(section->title);
 	auto_free char *note = text_escape_markup(section->note);
 
-	bytes_format(out, NULL, "<section><h2>%s</h2>\n<dl class=\"figures\">", title);
-	for (size_t i = 0; i < section->figure_count; i++) {
-		auto_free char *value = text_escape_markup(section->figures[i].value);
-
-		bytes_format(out, NULL, "<div><dt>%s</dt><dd class=\"%s\">%s</dd></div>",
-			     section->figures[i].name, section->figures[i].key, value);
-	}
-	bytes_format(out, NULL, "</dl>\n");
+	bytes_format(out, NULL, "<section><h2>%s</h2>\n<dl class=\"figures\">%.*s</dl>\n", title,
+		     (int)section->figures.size, (const char *)section->figures.data);
 	if (note[0])
 		bytes_format(out, NULL, "<p class=\"note\">%s</p>\n", note);
 	if (section->bar_count > 0) {

@@ -34,19 +34,11 @@ struct page_bar {
 	size_t count;
 };
 
-struct page_figure {
-	const char *key, *name; /* of constants; the key is its id in the page */
-	char value[64];
-};
-
-#define FIGURES_MOST 10
-
 /* All zero is an empty one. */
 struct page_section {
 	char title[300];
-	char note[700]; /* below the figures; "": none */
-	struct page_figure figures[FIGURES_MOST];
-	size_t figure_count;
+	char note[700];       /* below the figures; "": none */
+	struct bytes figures; /* owned; as HTML */
 	struct page_bar *bars;
 	size_t bar_count;
 	const char *const *heads; /* of the table's columns; NULL behind the last */
@@ -59,6 +51,7 @@ void page_add_phase(struct page_bar *bar, enum page_phase_kind kind, int64_t fro
 		    int64_t to_ms);
 /* Valid until the next bar is added. */
 struct page_bar *page_add_bar(struct page_section *section);
+/* `key` is its class in the page. */
 void page_add_figure(struct page_section *section, const char *key, const char *name,
 		     const char *format, ...) __attribute__((format(printf, 4, 5)));
 void page_add_cell(struct page_section *section, const char *format, ...)

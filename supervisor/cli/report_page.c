@@ -185,9 +185,9 @@ static void add_figures(struct page_section *section, const struct attempt_costs
 
 	if (sum->machines_ms > 0) {
 		page_add_figure(section, "goodput", "goodput", "%.1f %%",
-				attempt_costs_goodput(sum));
+				100 * attempt_costs_goodput(sum, false));
 		page_add_figure(section, "goodput-without", "without checkpoints", "%.1f %%",
-				attempt_costs_goodput_without(sum));
+				100 * attempt_costs_goodput(sum, true));
 	}
 	page_add_figure(section, "ran", "ran", "%s%s", sum->ran_at_least ? ">" : "",
 			format_duration(sum->ran_ms, text));

@@ -202,8 +202,9 @@ static void say_elsewhere(struct reports *reports)
 			 "set --checkpoint-dir to one directory for all that it saves%s",
 			 own, name ? name + 1 : path, watched, how);
 	else if (ended)
-		log_warn("nothing of this run is durable: the job has saved in %s, and nothing in "
-			 "%s, which is watched (%s)",
+		log_warn("%s is durable: the job has saved in %s, and nothing in %s, which is "
+			 "watched (%s)",
+			 snapshot_id_is_none(run.durable) ? "nothing of this run" : "nothing new",
 			 own, watched, how);
 	else
 		log_warn("the job saves %s in %s, and nothing in %s, which is watched. If its "

@@ -271,8 +271,8 @@ static void test_sums_and_cost(void **state)
 	/* the second end would have taken nothing that counts */
 	assert_int_equal(sum.saved_ms, 9 * HOUR);
 	/* of the 19 hours that were paid for */
-	assert_int_equal((int)attempt_costs_goodput(&sum), 63);
-	assert_int_equal((int)attempt_costs_goodput_without(&sum), 15);
+	assert_int_equal((int)(100 * attempt_costs_goodput(&sum, false)), 63);
+	assert_int_equal((int)(100 * attempt_costs_goodput(&sum, true)), 15);
 	assert_string_equal(attempt_costs_sentence(&sum, text, sizeof(text)),
 			    "Of 19 h 0 min paid for, 12 h 0 min count, 6 h 0 min are lost and 1 h "
 			    "0 min went into "
