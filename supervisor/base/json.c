@@ -92,6 +92,8 @@ void json_print(json_t *value, bool pretty)
 	 */
 	size_t ascii = isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0;
 
+	if (json_is_object(value))
+		json_object_set_new(value, "schema", json_integer(JSON_SCHEMA));
 	json_dumpf(value, stdout, (pretty ? JSON_INDENT(2) : JSON_COMPACT) | JSON_DIGITS | ascii);
 	putchar('\n');
 	json_decref(value);

@@ -36,7 +36,10 @@ json_t *json_rounded(double value);
  */
 #define JSON_DIGITS JSON_REAL_PRECISION(15)
 
-/* Prints the value on stdout, on one line or indented (`pretty`), and releases it. */
+/* What scripts may rely on in all that --json prints: within one number, members are only added. */
+#define JSON_SCHEMA 1
+/* Prints the value on stdout, on one line or indented (`pretty`), an object with its "schema", and
+ * releases it. */
 void json_print(json_t *value, bool pretty);
 
 static inline void cleanup_json(json_t **value)

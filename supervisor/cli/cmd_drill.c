@@ -5,13 +5,14 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "drill/drill.h"
-#include "drill_page.h"
 #include "options/options.h"
+#include "page.h"
 #include "process/process.h"
 #include "scheduler/scheduler.h"
 #include "verbs.h"
 #include "workspace/workspace.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -349,6 +350,57 @@ static int write_junit(const char *path, char *text, struct err *err)
 	return err_set(err, ERR_INVALID, "--junit %s cannot be written: %s", path, cause.text);
 }
 
+static const char *format_seconds(int64_t ms, char text[32])
+{
+	snprintf(text, 32, ms == VERDICT_UNKNOWN ? "-" : "%.2f s", (double)ms / 1000);
+	return text;
+}
+
+/* The window from the notice to the deadline, and what it was used for. */
+static void add_bar(struct page_section *section, const struct round_verdict *verdict,
+		    const char *number, int64_t window_ms)
+{
+	struct page_bar *bar = page_add_bar(section);
+	char durable[32], margin[32];
+
+	snprintf(bar->label, sizeof(bar->label), "%s: %s, durable after %s, %s before the end",
+		 number, drill_result_name(verdict->result),
+		 format_seconds(verdict->durable_ms, durable),
+		 format_seconds(verdict->margin_ms, margin));
+	page_add_phase(bar, PHASE_NOTICE, 0, window_ms);
+	if (verdict->saved_ms != VERDICT_UNKNOWN)
+		page_add_phase(bar, PHASE_SAVING,
+			       verdict->asked_ms == VERDICT_UNKNOWN ? 0 : verdict->asked_ms,
+			       verdict->saved_ms);
+	if (verdict->saved_ms != VERDICT_UNKNOWN && verdict->durable_ms != VERDICT_UNKNOWN)
+		page_add_phase(bar, PHASE_UPLOADING, verdict->saved_ms, verdict->durable_ms);
+}
+
+/* PURE. For each machine that was taken away, the time from the notice to the deadline, to scale.
+ */
+static void fill_page(struct page_section *section, const struct scenario *scenario)
+{
+	const struct drill_facts *facts = &scenario->facts;
+	enum drill_result result;
+	char reason[960], number[32], text[32];
+
+	result = report_result(scenario, reason, sizeof(reason));
+	snprintf(section->title, sizeof(section->title), "%s", drill_result_name(result));
+	snprintf(section->note, sizeof(section->note), "%.600s", reason);
+	page_add_figure(section, "survived", "survived", "%u of %u", facts->rounds_passed,
+			facts->rounds_wanted);
+	page_add_figure(section, "notice", "notice", "%s",
+			format_seconds(scenario->options->notice_ms, text));
+	for (unsigned i = 0; i < facts->rounds_done; i++)
+		for (uint32_t m = 0; m < scenario->rounds[i].members; m++) {
+			const struct round *round = &scenario->rounds[i];
+
+			snprintf(number, sizeof(number), round->members > 1 ? "%u/%" PRIu32 : "%u",
+				 i + 1, m);
+			add_bar(section, &round->verdicts[m], number, scenario->options->notice_ms);
+		}
+}
+
 static int write_html(const char *path, const struct scenario *scenario, struct err *err)
 {
 	auto_(page_section_release) struct page_section section = {.bar_count = 0};
@@ -356,7 +408,7 @@ static int write_html(const char *path, const struct scenario *scenario, struct 
 
 	if (!path)
 		return 0;
-	drill_page_fill(&section, scenario);
+	fill_page(&section, scenario);
 	subtitle = text_format("preemptions as on %s, in a rehearsal on this machine",
 			       mock_clouds[scenario->options->cloud].name);
 	text = page_html("reprieve drill", subtitle, &section, 1);

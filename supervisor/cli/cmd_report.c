@@ -207,11 +207,9 @@ static void print_sum(const struct report_options *options, const char *store, c
 	terminal_line_print("%s: %u attempt%s, %u preemption%s (%u announced)%s", name,
 			    sum->attempts, sum->attempts == 1 ? "" : "s", sum->interruptions,
 			    sum->interruptions == 1 ? "" : "s", sum->announced, origin);
-	if (sum->machines_ms > 0)
-		printf("  goodput  %.1f %% of the time paid for counts; without checkpoints %.1f "
-		       "%%\n",
-		       100 * attempt_costs_goodput(sum, false),
-		       100 * attempt_costs_goodput(sum, true));
+	printf("  goodput  %.1f %% of the time paid for counts; without checkpoints %.1f "
+	       "%%\n",
+	       100 * attempt_costs_goodput(sum, false), 100 * attempt_costs_goodput(sum, true));
 	printf("  time     %s\n", attempt_costs_sentence(sum, sentence, sizeof(sentence)));
 	print_cost(options, sum);
 }
@@ -243,17 +241,17 @@ static json_t *sum_json(const struct report_options *options, const struct attem
 	struct attempt_costs_price cost =
 		attempt_costs_price(sum, options->prices.spot, options->prices.on_demand);
 	json_t *json =
-		json_pack("{s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:b}", "attempts",
+		json_pack("{s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "attempts",
 			  (int)sum->attempts, "preemptions", (int)sum->interruptions, "announced",
 			  (int)sum->announced, "ran_seconds", milliseconds_json(sum->ran_ms),
 			  "lost_seconds", milliseconds_json(sum->lost_ms), "kept_seconds",
 			  milliseconds_json(sum->kept_ms), "restore_seconds",
 			  milliseconds_json(sum->restore_ms), "saved_seconds",
-			  milliseconds_json(sum->saved_ms), "at_least", sum->lost_at_least);
+			  milliseconds_json(sum->saved_ms), "at_least", sum->lost_at_least,
+			  "goodput",
+			  sum->machines_ms > 0 ? json_rounded(attempt_costs_goodput(sum, false))
+					       : json_null());
 
-	if (sum->machines_ms > 0)
-		json_object_set_new(json, "goodput",
-				    json_rounded(attempt_costs_goodput(sum, false)));
 	if (options->prices.spot > 0)
 		json_object_set_new(json, "spot_cost", json_rounded(cost.spot));
 	if (options->prices.spot > 0 && options->prices.on_demand > 0) {

@@ -65,14 +65,10 @@ static const char *other_programs_verb(const char *word)
 {
 	static const struct help_row rows[] = {
 		{"ls", "reprieve list"},
-		{"snapshots", "reprieve list"},
 		{"ps", "reprieve status"},
-		{"top", "reprieve status --watch"},
 		{"logs", "reprieve report --log"},
 		{"resume",
 		 "reprieve run` with the same command as before, `reprieve run -- COMMAND"},
-		{"start", "reprieve run -- COMMAND"},
-		{"rm", "reprieve forget"},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)

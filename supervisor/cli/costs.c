@@ -12,22 +12,17 @@
 
 /* What the lines say, by this machine's own clock. */
 struct event_times {
+	struct attempt_costs *costs;
 	int64_t launched_ms, exited_ms, last_ms;
 	int64_t launched_wall_ms; /* by the clock of its machine; so is the snapshots' time */
 	int64_t written_ms;       /* the last write to the newest checkpoint that is durable */
 	int64_t lost_ms, kept_ms; /* as counted at the end; not times, and -1 where nobody did */
 };
 
-struct event_reader {
-	struct attempt_costs *costs;
-	struct event_times *times;
-};
-
 static void read_event(void *arg, json_t *line)
 {
-	struct event_reader *reader = arg;
-	struct attempt_costs *costs = reader->costs;
-	struct event_times *times = reader->times;
+	struct event_times *times = arg;
+	struct attempt_costs *costs = times->costs;
 	const char *event = json_text_or(line, "event", "");
 	int64_t at_ms = json_number_or(line, "monotonic_ms", -1);
 	int64_t took_ms = json_seconds_or(line, "seconds", 0);
@@ -156,7 +151,7 @@ static uint32_t successor_of(const struct attempt_summary *past)
 void attempt_costs_read(struct attempt_costs *costs, const struct attempt_summary *past,
 			const char *saved, bool newest, const struct bytes *ledger)
 {
-	struct event_times times = {-1, -1, -1, -1, -1, -1, -1};
+	struct event_times times = {costs, -1, -1, -1, -1, -1, -1, -1};
 
 	*costs = (struct attempt_costs){
 		.number = past->number,
@@ -180,7 +175,7 @@ void attempt_costs_read(struct attempt_costs *costs, const struct attempt_summar
 	costs->finished =
 		past->ended && text_equal(past->outcome, "finished") && costs->superseded_by == 0;
 	costs->loses = has_lost(costs, past);
-	ledger_each_event(ledger, read_event, &(struct event_reader){costs, &times});
+	ledger_each_event(ledger, read_event, &times);
 	costs->at_least = !past->ended;
 	compute_times(costs, &times);
 	if (costs->at_least)

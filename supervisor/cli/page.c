@@ -141,17 +141,18 @@ static void draw_phase(struct bytes *out, const struct page_phase *phase, int64_
 /* Of thousands of short phases of one kind only those that a pixel tells apart are drawn. */
 static void draw_phases(struct bytes *out, const struct page_bar *bar, int64_t axis_ms, int top)
 {
-	int64_t drawn_ms[PHASE_KINDS], pixel_ms = axis_ms / SVG_WIDTH_PX;
+	for (int kind = 0; kind < PHASE_KINDS; kind++) {
+		int64_t from_ms = INT64_MIN / 2;
 
-	for (int kind = 0; kind < PHASE_KINDS; kind++)
-		drawn_ms[kind] = -pixel_ms;
-	for (size_t i = 0; i < bar->count; i++) {
-		const struct page_phase *phase = &bar->phases[i];
+		for (size_t i = 0; i < bar->count; i++) {
+			const struct page_phase *phase = &bar->phases[i];
 
-		if (phase->to_ms - drawn_ms[phase->kind] < pixel_ms)
-			continue;
-		drawn_ms[phase->kind] = phase->to_ms;
-		draw_phase(out, phase, axis_ms, top);
+			if ((int)phase->kind != kind ||
+			    phase->to_ms - from_ms < axis_ms / SVG_WIDTH_PX)
+				continue;
+			from_ms = phase->to_ms;
+			draw_phase(out, phase, axis_ms, top);
+		}
 	}
 }
 

@@ -12,12 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* In the order in which they are drawn upon each other. */
 enum page_phase_kind {
 	PHASE_TRAINING,
 	PHASE_RESTORING,
+	PHASE_LOST,
 	PHASE_SAVING,
 	PHASE_UPLOADING,
-	PHASE_LOST,
 	PHASE_WAITING,
 	PHASE_NOTICE, /* from the notice to the deadline */
 	PHASE_KINDS

@@ -13,7 +13,7 @@
 
 /* --- one attempt's ledger --- */
 
-/* By the monotonic clock; -1: it has not happened. */
+/* By the wall clock, as it was at the first event; -1: it has not happened. */
 struct ledger_times {
 	struct page_bar *bar;
 	int64_t wall_ms; /* of the monotonic clock's zero */
@@ -25,17 +25,15 @@ static void read_ledger_event(void *arg, json_t *line)
 {
 	struct ledger_times *times = arg;
 	const char *event = json_text_or(line, "event", "");
-	int64_t at_ms = json_number_or(line, "monotonic_ms", -1), wall_ms;
+	int64_t at_ms = json_number_or(line, "monotonic_ms", -1);
 	int64_t took_ms = json_seconds_or(line, "seconds", 0);
 	int64_t left_ms = json_seconds_or(line, "seconds_left", -1);
 
 	if (at_ms < 0 || at_ms > INT64_MAX / 4)
 		return;
-	if (times->first_ms < 0) {
-		times->first_ms = at_ms;
-		if (datetime_parse(json_text_or(line, "time", ""), &wall_ms))
-			times->wall_ms = wall_ms - at_ms;
-	}
+	if (times->first_ms < 0 && datetime_parse(json_text_or(line, "time", ""), &times->first_ms))
+		times->wall_ms = times->first_ms - at_ms;
+	at_ms += times->wall_ms;
 	times->last_ms = at_ms;
 	if (text_equal(event, "launched"))
 		times->launched_ms = at_ms;
@@ -60,40 +58,17 @@ static void read_ledger_event(void *arg, json_t *line)
 		times->saving_ms = -1;
 }
 
-/* What lasts longest comes first: what else happened meanwhile is drawn upon it. */
-static void put_first(struct page_bar *bar, enum page_phase_kind kind, int64_t from_ms,
-		      int64_t to_ms)
-{
-	size_t count = bar->count;
-
-	page_add_phase(bar, kind, from_ms, to_ms);
-	if (bar->count == count)
-		return;
-	struct page_phase phase = bar->phases[count];
-
-	memmove(bar->phases + 1, bar->phases, count * sizeof(*bar->phases));
-	bar->phases[0] = phase;
-}
-
-static void move_phases(struct page_bar *bar, int64_t by_ms)
-{
-	for (size_t i = 0; i < bar->count; i++) {
-		bar->phases[i].from_ms += by_ms;
-		bar->phases[i].to_ms += by_ms;
-	}
-}
-
 void timeline_read(struct timeline *timeline, const struct attempt_costs *costs,
 		   const struct bytes *ledger)
 {
 	struct page_bar *bar = &timeline->bar;
-	struct ledger_times times = {bar, -1, -1, -1, -1, -1, -1, -1, -1, -1};
-	int64_t ended_ms, told_ms;
+	struct ledger_times times = {bar, 0, -1, -1, -1, -1, -1, -1, -1, -1};
+	int64_t ended_ms, told_ms, lost_ms;
 
 	free(bar->phases);
 	*timeline = (struct timeline){.from_ms = 0};
 	ledger_each_event(ledger, read_ledger_event, &times);
-	if (times.launched_ms < 0 || times.wall_ms < 0) {
+	if (times.launched_ms < 0 || times.first_ms < 0) {
 		/* Without a ledger: as long as its records say. */
 		bar->count = 0;
 		if (!datetime_parse(costs->started, &timeline->from_ms))
@@ -106,17 +81,13 @@ void timeline_read(struct timeline *timeline, const struct attempt_costs *costs,
 	if (costs->at_least && costs->ran_ms > ended_ms - times.launched_ms)
 		ended_ms = times.launched_ms + costs->ran_ms;
 	told_ms = times.told_ms >= 0 && times.told_ms < ended_ms ? times.told_ms : ended_ms;
-	if (costs->lost_ms > 0)
-		put_first(bar, PHASE_LOST,
-			  told_ms - costs->lost_ms > times.launched_ms ? told_ms - costs->lost_ms
-								       : times.launched_ms,
-			  told_ms);
-	put_first(bar, PHASE_TRAINING, times.launched_ms, ended_ms);
-	if (times.deadline_ms >= 0)
-		page_add_phase(bar, PHASE_NOTICE, times.noticed_ms, times.deadline_ms);
-	move_phases(bar, times.wall_ms);
-	timeline->from_ms = times.wall_ms + times.first_ms;
-	timeline->to_ms = times.wall_ms + (ended_ms > times.last_ms ? ended_ms : times.last_ms);
+	lost_ms = told_ms - (costs->lost_ms > 0 ? costs->lost_ms : 0);
+	page_add_phase(bar, PHASE_TRAINING, times.launched_ms, ended_ms);
+	page_add_phase(bar, PHASE_LOST, lost_ms > times.launched_ms ? lost_ms : times.launched_ms,
+		       told_ms);
+	page_add_phase(bar, PHASE_NOTICE, times.noticed_ms, times.deadline_ms);
+	timeline->from_ms = times.first_ms;
+	timeline->to_ms = ended_ms > times.last_ms ? ended_ms : times.last_ms;
 }
 
 /* --- all attempts of a job --- */
@@ -149,23 +120,19 @@ static void add_bars(struct page_section *section, const struct attempt_costs *a
 	for (size_t i = first; i < count; i++) {
 		const struct timeline *timeline = &timelines[i];
 		struct page_bar *bar = page_add_bar(section);
-		int64_t waited_ms = 0;
+		int64_t waited_ms = ended_ms > 0 ? timeline->from_ms - ended_ms : 0;
 
-		if (timeline->from_ms > 0 && cut_ms < 0)
-			cut_ms = timeline->from_ms;
-		else if (timeline->from_ms > 0 && timeline->from_ms > ended_ms)
-			waited_ms = timeline->from_ms - ended_ms;
 		format_label(&accounts[i], bar->label, sizeof(bar->label));
 		if (timeline->from_ms <= 0)
 			continue;
-		if (waited_ms > wait_most_ms)
+		if (cut_ms < 0)
+			cut_ms = timeline->from_ms;
+		if (waited_ms > wait_most_ms) {
 			cut_ms += waited_ms - wait_most_ms;
-		if (waited_ms > 0)
-			page_add_phase(bar, PHASE_WAITING,
-				       timeline->from_ms - cut_ms -
-					       (waited_ms > wait_most_ms ? wait_most_ms
-									 : waited_ms),
-				       timeline->from_ms - cut_ms);
+			waited_ms = wait_most_ms;
+		}
+		page_add_phase(bar, PHASE_WAITING, timeline->from_ms - cut_ms - waited_ms,
+			       timeline->from_ms - cut_ms);
 		for (size_t j = 0; j < timeline->bar.count; j++) {
 			const struct page_phase *phase = &timeline->bar.phases[j];
 
@@ -189,8 +156,6 @@ static void add_figures(struct page_section *section, const struct attempt_costs
 		page_add_figure(section, "goodput-without", "without checkpoints", "%.1f %%",
 				100 * attempt_costs_goodput(sum, true));
 	}
-	page_add_figure(section, "ran", "ran", "%s%s", sum->ran_at_least ? ">" : "",
-			format_duration(sum->ran_ms, text));
 	page_add_figure(section, "kept", "counts", "%s", format_duration(sum->kept_ms, text));
 	page_add_figure(section, "lost", "lost", "%s%s", sum->lost_at_least ? ">" : "",
 			format_duration(sum->lost_ms, text));
@@ -200,8 +165,6 @@ static void add_figures(struct page_section *section, const struct attempt_costs
 	if (prices->on_demand > 0)
 		page_add_figure(section, "cost-without", "the same on demand", "$%.2f",
 				cost.on_demand);
-	if (prices->spot > 0 && prices->on_demand > 0)
-		page_add_figure(section, "cost-saved", "saved", "$%.2f", cost.saved);
 }
 
 /* Less than this after the last save is the end of the job, and no work. */

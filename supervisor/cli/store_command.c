@@ -96,15 +96,6 @@ int store_command_check_job(const struct store_command *command)
 	return code;
 }
 
-/* By its end: job_name.c makes names of a word and the digits of a hash. */
-static bool is_made_up(const char *job)
-{
-	size_t length = strlen(job);
-
-	return length > 13 && job[length - 13] == '-' &&
-	       strspn(job + length - 12, "0123456789abcdef") == 12;
-}
-
 char *store_command_job_origin(const char *store, const char *job)
 {
 	auto_(storage_close) struct storage *storage = NULL;
@@ -115,7 +106,9 @@ char *store_command_job_origin(const char *store, const char *job)
 	json_t *word;
 	size_t i;
 
-	if (!is_made_up(job) || storage_open(&options, &storage, NULL, NULL) < 0 ||
+	/* job_name.c makes names of a word and the digits of a hash. */
+	if (!text_matches(job, "-[0-9a-f]{12}$") ||
+	    storage_open(&options, &storage, NULL, NULL) < 0 ||
 	    storage_history(storage, 1, &history, NULL, NULL) < 0 || history.count == 0 ||
 	    storage_list_snapshots(storage, &list, NULL, NULL) < 0)
 		return text_copy("");

@@ -46,13 +46,9 @@ static bool is_one_of_several_tasks(void)
 
 bool expectation_is_called_training(char *const *command)
 {
-	for (; *command; command++) {
-		const char *name = text_last_part(*command);
-
-		if (text_ends(name, ".py") && (strstr(name, "train") || strstr(name, "tune")))
-			return true;
-	}
-	return false;
+	while (*command && !text_matches(*command, "(^|/)[^/]*(train|tune)[^/]*\\.py$"))
+		command++;
+	return *command != NULL;
 }
 
 enum expectation expectation_of(char *const *command, const struct profile *profile)

@@ -185,9 +185,7 @@ static _Noreturn void exec_child(const struct child_options *options, const stru
 /* The word that a command lacks in front of it; NULL: nobody knows. */
 static const char *missing_word(const char *command)
 {
-	const char *equals = strchr(command, '=');
-
-	if (equals > command && strcspn(command, "=/. ") == (size_t)(equals - command))
+	if (text_matches(command, "^[A-Za-z0-9_]+="))
 		return "env";
 	if (access(command, F_OK) < 0)
 		return NULL;

@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "reporting.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,19 +205,12 @@ static void durable_quietly(struct reports *reports, const struct told *told)
 /* At the first checkpoint, when a job has set up its handlers. */
 static void suggest_signal(struct reports *reports, const struct told *told)
 {
-	const char *name;
-	struct job_view view;
-
 	if (reports->said_signal || told->run.rules->ask != REQUEST_AUTO || told->run.ask_chosen)
 		return;
 	reports->said_signal = true;
-	view = reports->look(reports->arg, LOOK_AT_PROCESSES).view;
-	if (view.other_signal == 0)
-		return;
-	name = view.other_signal == SIGUSR1 ? "USR1" : "USR2";
-	log_note("the job handles SIG%s, but is not asked by it: if it saves then, set "
-		 "--checkpoint-signal %s",
-		 name, name);
+	if (reports->look(reports->arg, LOOK_AT_PROCESSES).view.could_use_usr1)
+		log_note("the job handles SIGUSR1, but is not asked by it: if it saves then, set "
+			 "--checkpoint-signal USR1");
 }
 
 static void durable(struct reports *reports, const struct told *told)

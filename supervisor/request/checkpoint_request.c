@@ -81,20 +81,14 @@ bool checkpoint_request_has_target(const struct checkpoint_request *request, pid
 	       (select_ranks(request, child, &selection, &err) == 0 && selection.count > 0);
 }
 
-int checkpoint_request_unused_signal(const struct checkpoint_request *request, pid_t child)
+bool checkpoint_request_could_use(const struct checkpoint_request *request, pid_t child, int signal)
 {
-	static const int signals[] = {SIGUSR1, SIGUSR2};
+	auto_(rank_selection_release) struct rank_selection selection = {0};
+	struct checkpoint_request other = *request;
 	struct err err;
 
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-		auto_(rank_selection_release) struct rank_selection selection = {0};
-		struct checkpoint_request other = *request;
-
-		other.signal = signals[i];
-		if (select_ranks(&other, child, &selection, &err) == 0 && selection.count > 0)
-			return signals[i];
-	}
-	return 0;
+	other.signal = signal;
+	return select_ranks(&other, child, &selection, &err) == 0 && selection.count > 0;
 }
 
 bool checkpoint_request_has_signalled(const struct checkpoint_request *request, pid_t pid,

@@ -30,6 +30,7 @@ def test_attempts_are_accounted_for(place):
     last = place.run(PYTHON, "-c", "raise SystemExit(3)", options=ASKED)
     assert last.wait() == 3
     report = place.verb("report", "--json").json
+    assert report["schema"] == 1
     job = report["jobs"][0]
     attempts = job["list"]
     assert [attempt["outcome"] for attempt in attempts] == ["preempted", "lost without a word", "failed"]
