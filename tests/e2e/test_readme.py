@@ -174,7 +174,7 @@ def test_picture(shell):
         shown.write_text(made)
 
     def parts(text):
-        return re.search("<style>.*?</style>", text, re.S).group(), re.findall(r'<rect class="(training|lost|restoring|notice)"', text), \
+        return re.search("<style>.*?</style>", text, re.S).group(), re.findall(r'<rect class="(training|restoring|notice)"', text), \
             re.findall(r">(\d): ran [^,]*, ([a-z ]+)", text)
     assert parts(made) == parts(shown.read_text())
 
