@@ -63,7 +63,8 @@ static int check_output_written(bool tells, int code)
 
 static bool is_help(const char *word)
 {
-	return text_equal(word, "--help") || text_equal(word, "-h");
+	return text_equal(word, "--help") || text_equal(word, "-h") ||
+	       text_equal(word, "--help-all");
 }
 
 static bool stdout_was_closed; /* standard output was closed when we were started */

@@ -42,7 +42,7 @@ supervisor/doctor/.*                                  | file_read               
 supervisor/drill/.*                                   | .*                       | a sandbox of its own
 supervisor/(launch/launch|job/job_start|job/job_end)\.c | stat|file_(is_directory|exists|directory_is_empty) | chooses words and TMPDIR
 supervisor/options/run_options\.c                     | file_exists              | a fixed path of SageMaker
-supervisor/cli/cmd_(drill|export|import|restore|save)\.c | .*                    | files and scratch directories that the user names by hand
+supervisor/cli/cmd_(drill|export|report|restore|save)\.c | .*                    | files and scratch directories that the user names by hand
 supervisor/main\.c                                    | open                     | /dev/null
 supervisor/base/status_line\.c                        | open                     | /proc/self/fd/2
 '

@@ -45,11 +45,15 @@ check_deb() {
 	[ "$(dpkg-deb -f "$deb" Version)" = "$version" ] || fail "its version is $(dpkg-deb -f "$deb" Version)"
 	dpkg-deb -x "$deb" "$scratch/unpacked"
 	for path in bin/reprieve lib/reprieve/libreprieve-shim.so include/reprieve.h lib/python3/dist-packages/reprieve.py \
-		share/man/man1/reprieve.1 share/man/man1/reprieve-run.1 share/man/man7/reprieve-store.7 share/bash-completion/completions/reprieve share/zsh/site-functions/_reprieve \
-		share/fish/vendor_completions.d/reprieve.fish share/doc/reprieve/copyright share/doc/reprieve/CHANGELOG.md; do
+		share/man/man1/reprieve.1.gz share/man/man1/reprieve-run.1.gz share/man/man7/reprieve-store.7.gz share/bash-completion/completions/reprieve share/zsh/site-functions/_reprieve \
+		share/fish/vendor_completions.d/reprieve.fish share/doc/reprieve/copyright share/doc/reprieve/changelog.gz \
+		share/doc/reprieve/README.md share/doc/reprieve/supervisor/restore/RESTARTS.md share/doc/reprieve/examples/train_digits.py; do
 		[ -f "$scratch/unpacked/usr/$path" ] || fail "the package has no /usr/$path"
 	done
 	[ "$(find "$scratch/unpacked" -mindepth 1 -maxdepth 1 -printf '%f ')" = "usr " ] || fail "the package has more than /usr"
+	dpkg-deb -e "$deb" "$scratch/control"
+	(cd "$scratch/unpacked" && md5sum --quiet -c "$scratch/control/md5sums") || fail "its checksums are those of other files"
+	[ "$(find "$scratch/unpacked/usr" -type f | wc -l)" = "$(wc -l <"$scratch/control/md5sums")" ] || fail "not each of its files has a checksum"
 	closed=$(find "$scratch/unpacked" -mindepth 1 -not -perm -o=r)
 	[ -z "$closed" ] || fail "not everybody can read $(head -n 3 <<<"$closed")"
 	check_runs "$scratch/unpacked/usr/bin/reprieve" "$scratch/unpacked/usr/lib/reprieve"

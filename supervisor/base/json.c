@@ -81,13 +81,20 @@ json_t *json_integer_or_null(int64_t value)
 	return value >= 0 ? json_integer(value) : json_null();
 }
 
+json_t *json_rounded(double value)
+{
+	return json_real((double)(int64_t)(value * 1000 + (value < 0 ? -0.5 : 0.5)) / 1000);
+}
+
 void json_print(json_t *value, bool pretty)
 {
 	/* JSON escapes the control characters of ASCII alone; terminals mind those of Latin-1 too.
 	 */
 	size_t ascii = isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0;
 
-	json_dumpf(value, stdout, (pretty ? JSON_INDENT(2) : JSON_COMPACT) | ascii);
+	if (json_is_object(value))
+		json_object_set_new(value, "schema", json_integer(JSON_SCHEMA));
+	json_dumpf(value, stdout, (pretty ? JSON_INDENT(2) : JSON_COMPACT) | JSON_DIGITS | ascii);
 	putchar('\n');
 	json_decref(value);
 }

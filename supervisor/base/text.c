@@ -213,6 +213,25 @@ static bool is_printable(const char *text)
 	return strcmp(shown, text) == 0;
 }
 
+char *text_escape_markup(const char *text)
+{
+	static const char special[] = "&<>\"";
+	static const char *const escaped[] = {"&amp;", "&lt;", "&gt;", "&quot;"};
+	auto_free char *line = text_copy(text);
+	char *out = memory_new(strlen(line) * 6 + 1), *end = out;
+
+	text_to_line(line);
+	for (const char *at = line; *at; at++) {
+		const char *found = strchr(special, *at);
+
+		if (found)
+			end = stpcpy(end, escaped[found - special]);
+		else
+			*end++ = *at;
+	}
+	return out;
+}
+
 char *text_shell_word(const char *text)
 {
 	static const char literal[] =

@@ -58,6 +58,10 @@ void text_to_line(char *text);
  * '?', so that it cannot control a terminal. */
 void text_to_printable(char *text);
 
+/* As a line of XML or HTML, also between quotes: neither has control characters, not even escaped
+ * ones. The caller frees. */
+char *text_escape_markup(const char *text);
+
 /* As one word of a command that people paste into a shell: as it is where a shell takes all of it
  * literally, else in quotes; what cannot be shown is escaped as $'\\n' (bash, zsh, POSIX 2024). The
  * caller frees. */

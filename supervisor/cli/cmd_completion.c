@@ -42,16 +42,9 @@ const struct verb verb_completion = {
 
 /* --- what a word may become --- */
 
-/* The help up to its first details. */
 static void print_described(const char *word, const char *help)
 {
-	static const char *const ends[] = {": ", "; ", " (", NULL};
-	size_t length = strlen(help);
-
-	for (const char *const *end = ends; *end; end++)
-		if (strstr(help, *end) && strstr(help, *end) < help + length)
-			length = (size_t)(strstr(help, *end) - help);
-	printf("%s\t%.*s\n", word, (int)length, help);
+	printf("%s\t%.*s\n", word, (int)option_help_brief(help), help);
 }
 
 /* Of "auto none", "posix, k8s" and "ID|latest DIR": what is in capitals stands for something. */

@@ -6,11 +6,13 @@
 #include "base/text.h"
 #include "drill/drill.h"
 #include "options/options.h"
+#include "page.h"
 #include "process/process.h"
 #include "scheduler/scheduler.h"
 #include "verbs.h"
 #include "workspace/workspace.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +28,7 @@ struct drill_options {
 	size_t excluded;          /* so many scenario.excluded */
 	bool keep;
 	bool json;
-	const char *junit; /* a file; NULL: none */
+	const char *junit, *html; /* files; NULL: none */
 	/* Owned. */
 	char *checkpoint_dir;
 	char *compare;
@@ -139,6 +141,9 @@ static const struct option_row verdict_rows[] = {
 		OPTION_TEXT(struct drill_options, scenario.directory)},
 	{"junit", 0, "FILE", NULL, "also write the verdict there, as JUnit's XML",
 		OPTION_TEXT(struct drill_options, junit)},
+	{"html", 0, "FILE", NULL,
+		"also write a page for a browser: each notice to its deadline, to scale",
+		OPTION_TEXT(struct drill_options, html), .least = 1},
 	{"keep", 0, NULL, NULL,
 		"keep the temporary one; it also stays, and the report says so, when the drill has not "
 		"passed",
@@ -345,6 +350,71 @@ static int write_junit(const char *path, char *text, struct err *err)
 	return err_set(err, ERR_INVALID, "--junit %s cannot be written: %s", path, cause.text);
 }
 
+static const char *format_seconds(int64_t ms, char text[32])
+{
+	snprintf(text, 32, ms == VERDICT_UNKNOWN ? "-" : "%.2f s", (double)ms / 1000);
+	return text;
+}
+
+/* The window from the notice to the deadline, and what it was used for. */
+static void add_bar(struct page_section *section, const struct round_verdict *verdict,
+		    const char *number, int64_t window_ms)
+{
+	struct page_bar *bar = page_add_bar(section);
+	char durable[32], margin[32];
+
+	snprintf(bar->label, sizeof(bar->label), "%s: %s, durable after %s, %s before the end",
+		 number, drill_result_name(verdict->result),
+		 format_seconds(verdict->durable_ms, durable),
+		 format_seconds(verdict->margin_ms, margin));
+	page_add_phase(bar, PHASE_NOTICE, 0, window_ms);
+	if (verdict->saved_ms != VERDICT_UNKNOWN)
+		page_add_phase(bar, PHASE_SAVING,
+			       verdict->asked_ms == VERDICT_UNKNOWN ? 0 : verdict->asked_ms,
+			       verdict->saved_ms);
+	if (verdict->saved_ms != VERDICT_UNKNOWN && verdict->durable_ms != VERDICT_UNKNOWN)
+		page_add_phase(bar, PHASE_UPLOADING, verdict->saved_ms, verdict->durable_ms);
+}
+
+/* PURE. For each machine that was taken away, the time from the notice to the deadline, to scale.
+ */
+static void fill_page(struct page_section *section, const struct scenario *scenario)
+{
+	const struct drill_facts *facts = &scenario->facts;
+	enum drill_result result;
+	char reason[960], number[32], text[32];
+
+	result = report_result(scenario, reason, sizeof(reason));
+	snprintf(section->title, sizeof(section->title), "%s", drill_result_name(result));
+	snprintf(section->note, sizeof(section->note), "%.600s", reason);
+	page_add_figure(section, "survived", "survived", "%u of %u", facts->rounds_passed,
+			facts->rounds_wanted);
+	page_add_figure(section, "notice", "notice", "%s",
+			format_seconds(scenario->options->notice_ms, text));
+	for (unsigned i = 0; i < facts->rounds_done; i++)
+		for (uint32_t m = 0; m < scenario->rounds[i].members; m++) {
+			const struct round *round = &scenario->rounds[i];
+
+			snprintf(number, sizeof(number), round->members > 1 ? "%u/%" PRIu32 : "%u",
+				 i + 1, m);
+			add_bar(section, &round->verdicts[m], number, scenario->options->notice_ms);
+		}
+}
+
+static int write_html(const char *path, const struct scenario *scenario, struct err *err)
+{
+	auto_(page_section_release) struct page_section section = {.bar_count = 0};
+	auto_free char *text = NULL, *subtitle = NULL;
+
+	if (!path)
+		return 0;
+	fill_page(&section, scenario);
+	subtitle = text_format("preemptions as on %s, in a rehearsal on this machine",
+			       mock_clouds[scenario->options->cloud].name);
+	text = page_html("reprieve drill", subtitle, &section, 1);
+	return file_write(path, text, strlen(text), err) < 0 ? err_wrap(err, "--html") : 0;
+}
+
 static int run_scenario(const struct drill_options *options)
 {
 	auto_(scenario_release) struct scenario scenario;
@@ -366,7 +436,8 @@ static int run_scenario(const struct drill_options *options)
 	if (!kept && scenario.sandbox.scratch)
 		file_remove_tree(scenario.sandbox.scratch, NULL);
 	if (write_junit(options->junit, report_junit(played ? &scenario : NULL, err.text),
-			&unwritten) == 0)
+			&unwritten) == 0 &&
+	    (!played || write_html(options->html, &scenario, &unwritten) == 0))
 		return exit_code;
 	/* Who asked for the file and gets none has not passed. */
 	log_error("drill: %s", unwritten.text);

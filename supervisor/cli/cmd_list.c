@@ -4,6 +4,7 @@
 #include "base/terminal_line.h"
 #include "base/text.h"
 #include "costs.h"
+#include "page.h"
 #include "store_command.h"
 #include "verbs.h"
 
@@ -27,7 +28,8 @@ const struct verb verb_list = {
 		OPTION_GROUP(NULL, price_rows, offsetof(struct list_options, price)),
 		STORE_COMMAND_OTHER,
 	},
-	.notes = "Without --job, and with several jobs in the store: lists the jobs.\n"
+	.notes = "Without --job, and with several jobs in the store: lists the jobs; beside a "
+		"name that nobody has chosen, with directory, command and newest step.\n"
 		"The states: good (may be resumed from), late (a newer attempt has begun without "
 		"it: it was committed after that, or was damaged then), superseded (an older one "
 		"was restored by hand), suspect (the job died of it twice), damaged (something of it "
@@ -53,8 +55,12 @@ static int list_jobs(const struct store_command *command)
 			json_array_append_new(names, json_string(jobs.names[i]));
 		json_print(json_pack("{s:s, s:o}", "store", command->store, "jobs", names), true);
 	} else {
-		for (size_t i = 0; i < jobs.count; i++)
-			terminal_line_print("%s", jobs.names[i]);
+		for (size_t i = 0; i < jobs.count; i++) {
+			auto_free char *origin =
+				store_command_job_origin(command->store, jobs.names[i]);
+
+			terminal_line_print("%s%s", jobs.names[i], origin);
+		}
 	}
 	storage_job_names_release(&jobs);
 	return 0;
@@ -82,72 +88,46 @@ static json_t *snapshot_json(const struct snapshot_info *info)
 			 (json_int_t)info->members_without);
 }
 
-enum {
-	STATE,
-	STEP,
-	MEMBERS, /* no wider than nothing where none is of a gang */
-	FILES,
-	SIZE,
-	STORED,
-	COLUMNS
-};
-
-typedef char list_row[COLUMNS][24];
-
-/* Of members "4"; "3 of 4"; "-": one machine. */
-static void format_row(const struct snapshot_info *info, list_row row)
+static void add_row(struct page_section *section, const struct snapshot_info *info, bool gang)
 {
-	snprintf(row[STATE], sizeof(row[STATE]), "%s", snapshot_state_name(info));
-	snprintf(row[STEP], sizeof(row[STEP]), info->step >= 0 ? "%lld" : "-",
-		 (long long)info->step);
+	char id[SNAPSHOT_ID_TEXT], size[24], stored[24], members[24] = "-";
+
+	page_add_cell(section, "%c %s", info->newest ? '*' : ' ', snapshot_id_format(info->id, id));
+	page_add_cell(section, "%s", snapshot_state_name(info));
+	page_add_cell(section, info->step >= 0 ? "%lld" : "-", (long long)info->step);
+	/* "4"; "3 of 4"; "-": one machine. */
 	if (info->members > 0 && info->members_without > 0)
-		snprintf(row[MEMBERS], sizeof(row[MEMBERS]), "%u of %u",
+		snprintf(members, sizeof(members), "%u of %u",
 			 info->members - info->members_without, info->members);
-	else
-		snprintf(row[MEMBERS], sizeof(row[MEMBERS]), info->members > 0 ? "%u" : "-",
-			 info->members);
-	snprintf(row[FILES], sizeof(row[FILES]), "%u", info->files);
-	text_bytes(info->bytes, row[SIZE], sizeof(row[SIZE]));
-	text_bytes(info->bytes_stored, row[STORED], sizeof(row[STORED]));
+	else if (info->members > 0)
+		snprintf(members, sizeof(members), "%u", info->members);
+	if (gang)
+		page_add_cell(section, "%s", members);
+	page_add_cell(section, "%u", info->files);
+	page_add_cell(section, "%s", text_bytes(info->bytes, size, sizeof(size)));
+	page_add_cell(section, "%s", text_bytes(info->bytes_stored, stored, sizeof(stored)));
+	page_add_cell(section, "%.19s", info->created);
+	page_add_cell(section, "%s%s%s%s%s%s", info->host, info->pinned ? "  pinned" : "",
+		      info->tag[0] ? "  tag " : "", info->tag, info->damage[0] ? ": " : "",
+		      info->damage);
 }
 
 /* Each column is as wide as what is in it, so that a row fits a terminal. */
 static void print_table(const struct snapshot_list *list)
 {
-	static const list_row heads = {"STATE", "STEP", "MEMBERS", "FILES", "SIZE", "STORED"};
-	auto_free list_row *rows = memory_new((list->count + 1) * sizeof(*rows));
-	bool gang = false;
-	int width[COLUMNS] = {0};
+	static const char *const heads[] = {"  ID",   "STATE",         "STEP", "FILES", "SIZE",
+					    "STORED", "CREATED (UTC)", "HOST", NULL};
+	static const char *const gang_heads[] = {"  ID",  "STATE", "STEP",   "MEMBERS",
+						 "FILES", "SIZE",  "STORED", "CREATED (UTC)",
+						 "HOST",  NULL};
+	auto_(page_section_release) struct page_section section = {.heads = heads};
 
-	memcpy(rows[0], heads, sizeof(heads));
-	for (size_t i = 0; i < list->count; i++) {
-		format_row(&list->items[i], rows[i + 1]);
-		gang |= list->items[i].members > 0;
-	}
-	for (size_t i = 0; i <= list->count; i++)
-		for (int column = 0; column < COLUMNS; column++)
-			if ((int)strlen(rows[i][column]) > width[column])
-				width[column] = (int)strlen(rows[i][column]);
-	for (size_t i = 0; i <= list->count; i++) {
-		const struct snapshot_info *info = i > 0 ? &list->items[i - 1] : NULL;
-		char id[SNAPSHOT_ID_TEXT] = "ID";
-
-		if (info)
-			snapshot_id_format(info->id, id);
-		terminal_print("%c %-13s  %-*s  %*s%*s  %*s  %*s  %*s  ",
-			       info && info->newest ? '*' : ' ', id, width[STATE], rows[i][STATE],
-			       width[STEP], rows[i][STEP], gang ? width[MEMBERS] + 2 : 0,
-			       gang ? rows[i][MEMBERS] : "", width[FILES], rows[i][FILES],
-			       width[SIZE], rows[i][SIZE], width[STORED], rows[i][STORED]);
-		if (!info)
-			printf("%-19s  %s\n", "CREATED (UTC)", "HOST");
-		else
-			terminal_line_print("%.19s  %s%s%s%s", info->created, info->host,
-					    info->pinned ? "  pinned" : "",
-					    info->tag[0] ? "  tag " : "", info->tag);
-		if (info && info->damage[0])
-			terminal_line_print("  %13s  %s", "", info->damage);
-	}
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i].members > 0)
+			section.heads = gang_heads;
+	for (size_t i = 0; i < list->count; i++)
+		add_row(&section, &list->items[i], section.heads == gang_heads);
+	page_print_table(&section);
 }
 
 static void print_total(uint64_t bytes, double price)

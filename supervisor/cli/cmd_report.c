@@ -1,10 +1,12 @@
 /* reprieve report: what the attempts of a job, or of all jobs, have done, lost and cost. */
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/terminal_line.h"
 #include "base/text.h"
-#include "costs.h"
+#include "report_page.h"
 #include "store_command.h"
 #include "verbs.h"
 
@@ -17,8 +19,9 @@
 
 struct report_options {
 	struct store_command store_command;
-	double spot, on_demand; /* USD per hour; 0: not asked for */
+	struct report_prices prices;
 	const char *by;         /* a label; NULL */
+	const char *html, *svg; /* files; NULL */
 	bool all;
 	bool log;
 };
@@ -36,6 +39,8 @@ struct report {
 	size_t count;
 	struct attempt_costs_sum sum;
 	json_t *jobs;
+	struct page_section *sections; /* one for each job */
+	size_t section_count;
 };
 
 // clang-format off
@@ -47,11 +52,16 @@ static const struct option_row own_rows[] = {
 		OPTION_FLAG(struct report_options, log)},
 	{"by", 0, "LABEL", NULL, "sums for each value of that label (run --label)",
 		OPTION_TEXT(struct report_options, by), .least = 1},
+	{"html", 0, "FILE", NULL,
+		"also write a page for a browser: a chart of the attempts, goodput, cost, the table",
+		OPTION_TEXT(struct report_options, html), .least = 1},
+	{"svg", 0, "FILE", NULL, "also write the chart of one job alone",
+		OPTION_TEXT(struct report_options, svg), .least = 1},
 	{"spot-price", 0, "USD", NULL,
 		"per hour, of the machine that was used; of a gang, of each",
-		.set = price_set, .at = offsetof(struct report_options, spot)},
+		.set = price_set, .at = offsetof(struct report_options, prices.spot)},
 	{"on-demand-price", 0, "USD", NULL, "per hour, of the same machine without preemptions",
-		.set = price_set, .at = offsetof(struct report_options, on_demand)},
+		.set = price_set, .at = offsetof(struct report_options, prices.on_demand)},
 	{0},
 };
 
@@ -60,6 +70,7 @@ const struct verb verb_report = {
 	.summary = "say what the attempts of a job have done, lost and cost",
 	.examples = "reprieve report --job digits\n"
 		"reprieve report --all --by team --spot-price 1.20 --on-demand-price 3.06\n"
+		"reprieve report --job digits --html digits.html\n"
 		"reprieve report --job digits --log",
 	.groups = (const struct option_group[]){
 		STORE_COMMAND_STORE,
@@ -73,9 +84,8 @@ const struct verb verb_report = {
 		"finished, as where a training is killed within a pipeline. "
 		"A machine that vanished without a word is counted with what was known of it last, "
 		"which is its newest snapshot, or its ledger, of which a part is stored each "
-		"minute: > marks that. Saved is "
-		"work that would have been done again if every interruption had meant a start "
-		"from nothing. "
+		"minute: > marks that. Goodput is "
+		"the time that counts in all that was paid for: running and restoring. "
 		"In store says how many snapshots of the attempt are there now: "
 		"retention (--keep-last and its like) has removed others. Nobody can tell a "
 		"machine that has just vanished from one that "
@@ -91,6 +101,7 @@ const struct verb verb_report = {
 /* Oldest first, as the history is not. */
 struct accounts {
 	struct attempt_costs *items;
+	struct timeline *timelines;
 	const struct attempt_history *history;
 	struct snapshot_list snapshots; /* only where an attempt has left no end record */
 };
@@ -113,6 +124,7 @@ static void read_account(const struct accounts *accounts, size_t at, const struc
 	attempt_costs_read(&accounts->items[at], past,
 			   past->ended ? "" : saved_last(accounts, past->number),
 			   at + 1 == history->count, ledger);
+	timeline_read(&accounts->timelines[at], &accounts->items[at], ledger);
 }
 
 static void take_ledger(void *arg, uint32_t attempt, const struct bytes *ledger)
@@ -125,9 +137,9 @@ static void take_ledger(void *arg, uint32_t attempt, const struct bytes *ledger)
 }
 
 static int read_accounts(struct storage *storage, const struct attempt_history *history,
-			 struct attempt_costs *items, struct err *err)
+			 struct attempt_costs *items, struct timeline *timelines, struct err *err)
 {
-	struct accounts accounts = {.items = items, .history = history};
+	struct accounts accounts = {.items = items, .timelines = timelines, .history = history};
 	struct bytes nothing = {0};
 	bool all_ended = true;
 	int status = 0;
@@ -171,87 +183,40 @@ static struct group *group_of(struct report *report, const char *name)
 
 /* --- saying --- */
 
-static const char *format_duration(int64_t ms, char text[32])
-{
-	return ms < 0 ? "?" : text_duration(ms, text, 32);
-}
-
-/* Less than this after the last save is the end of the job, and no work. */
-#define UNSAVED_LEAST_MS 1000
-
-static const char *format_lost(const struct attempt_costs *costs, char text[64])
-{
-	char length[32];
-
-	if (costs->loses)
-		text_set(text, 64, format_duration(costs->lost_ms, length));
-	else if (costs->unsaved_ms >= UNSAVED_LEAST_MS)
-		snprintf(text, 64, "- (%s in no snapshot)",
-			 format_duration(costs->unsaved_ms, length));
-	else
-		text_set(text, 64, "-");
-	return text;
-}
-
-static void print_account(const struct attempt_costs *costs)
-{
-	char ran[32], lost[64], notice[64] = "-", host[96];
-
-	text_set(host, sizeof(host), costs->host);
-	if (costs->machines > 1)
-		snprintf(host, sizeof(host), "%s+%u", costs->host, costs->machines - 1);
-	if (costs->source[0] && costs->notice_seconds >= 0)
-		snprintf(notice, sizeof(notice), "%s, %.0f s", costs->source,
-			 costs->notice_seconds);
-	else if (costs->source[0])
-		text_set(notice, sizeof(notice), costs->source);
-	terminal_line_print("%7u  %-24s  %-12s  %s%-12s  %-20s  %-16s  %9u  %s%s", costs->number,
-			    costs->started, host, costs->at_least && costs->ran_ms >= 0 ? ">" : " ",
-			    format_duration(costs->ran_ms, ran), costs->outcome, notice,
-			    costs->snapshots,
-			    costs->at_least && costs->interrupted && costs->lost_ms >= 0 ? ">" : "",
-			    format_lost(costs, lost));
-}
-
 static void print_cost(const struct report_options *options, const struct attempt_costs_sum *sum)
 {
 	struct attempt_costs_price cost =
-		attempt_costs_price(sum, options->spot, options->on_demand);
+		attempt_costs_price(sum, options->prices.spot, options->prices.on_demand);
 
-	if (options->spot > 0)
-		printf("  cost   $%.2f at $%.2f an hour\n", cost.spot, options->spot);
-	if (options->spot > 0 && options->on_demand > 0)
-		printf("         $%.2f for the same work on demand, at $%.2f: saved $%.2f (%.0f "
+	if (options->prices.spot > 0)
+		printf("  cost     $%.2f at $%.2f an hour\n", cost.spot, options->prices.spot);
+	if (options->prices.spot > 0 && options->prices.on_demand > 0)
+		printf("           $%.2f for the same work on demand, at $%.2f: saved $%.2f (%.0f "
 		       "%%)\n",
-		       cost.on_demand, options->on_demand, cost.saved,
+		       cost.on_demand, options->prices.on_demand, cost.saved,
 		       cost.on_demand > 0 ? 100 * cost.saved / cost.on_demand : 0);
 }
 
-static void print_sum(const struct report_options *options, const char *name,
+static void print_sum(const struct report_options *options, const char *store, const char *name,
 		      const struct attempt_costs_sum *sum)
 {
-	char ran[32], lost[32], restore[32], saved[32], share[16] = "";
+	char sentence[400];
 
-	terminal_line_print("%s: %u attempt%s, %u preemption%s (%u announced)", name, sum->attempts,
-			    sum->attempts == 1 ? "" : "s", sum->interruptions,
-			    sum->interruptions == 1 ? "" : "s", sum->announced);
-	/* Of two numbers that may be larger there is no share. */
-	if (!sum->lost_at_least)
-		snprintf(share, sizeof(share), " (%.1f %%)",
-			 sum->ran_ms > 0 ? 100.0 * (double)sum->lost_ms / (double)sum->ran_ms : 0);
-	printf("  ran    %s%s, of that lost %s%s%s; restoring took %s\n",
-	       sum->ran_at_least ? ">" : "", format_duration(sum->ran_ms, ran),
-	       sum->lost_at_least && sum->lost_ms > 0 ? ">" : "",
-	       format_duration(sum->lost_at_least && sum->lost_ms == 0 ? -1 : sum->lost_ms, lost),
-	       share, format_duration(sum->restore_ms, restore));
-	printf("  saved  %s of work that would have been done again\n",
-	       format_duration(sum->saved_ms, saved));
+	auto_free char *origin = store_command_job_origin(store, name);
+
+	terminal_line_print("%s: %u attempt%s, %u preemption%s (%u announced)%s", name,
+			    sum->attempts, sum->attempts == 1 ? "" : "s", sum->interruptions,
+			    sum->interruptions == 1 ? "" : "s", sum->announced, origin);
+	printf("  goodput  %.1f %% of the time paid for counts; without checkpoints %.1f "
+	       "%%\n",
+	       100 * attempt_costs_goodput(sum, false), 100 * attempt_costs_goodput(sum, true));
+	printf("  time     %s\n", attempt_costs_sentence(sum, sentence, sizeof(sentence)));
 	print_cost(options, sum);
 }
 
 static json_t *milliseconds_json(int64_t ms)
 {
-	return ms < 0 ? json_null() : json_real((double)ms / 1000);
+	return ms < 0 ? json_null() : json_rounded((double)ms / 1000);
 }
 
 static json_t *account_json(const struct attempt_costs *costs)
@@ -260,7 +225,7 @@ static json_t *account_json(const struct attempt_costs *costs)
 		"{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:b, s:b, s:i, s:o}",
 		"attempt", (int)costs->number, "started", costs->started, "host", costs->host,
 		"outcome", costs->outcome, "source", costs->source, "notice_seconds",
-		costs->notice_seconds < 0 ? json_null() : json_real(costs->notice_seconds),
+		costs->notice_seconds < 0 ? json_null() : json_rounded(costs->notice_seconds),
 		"ran_seconds", milliseconds_json(costs->ran_ms), "lost_seconds",
 		milliseconds_json(costs->lost_ms), "unsaved_seconds",
 		milliseconds_json(costs->unsaved_ms), "kept_seconds",
@@ -274,21 +239,24 @@ static json_t *account_json(const struct attempt_costs *costs)
 static json_t *sum_json(const struct report_options *options, const struct attempt_costs_sum *sum)
 {
 	struct attempt_costs_price cost =
-		attempt_costs_price(sum, options->spot, options->on_demand);
+		attempt_costs_price(sum, options->prices.spot, options->prices.on_demand);
 	json_t *json =
-		json_pack("{s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:b}", "attempts",
+		json_pack("{s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "attempts",
 			  (int)sum->attempts, "preemptions", (int)sum->interruptions, "announced",
 			  (int)sum->announced, "ran_seconds", milliseconds_json(sum->ran_ms),
 			  "lost_seconds", milliseconds_json(sum->lost_ms), "kept_seconds",
 			  milliseconds_json(sum->kept_ms), "restore_seconds",
 			  milliseconds_json(sum->restore_ms), "saved_seconds",
-			  milliseconds_json(sum->saved_ms), "at_least", sum->lost_at_least);
+			  milliseconds_json(sum->saved_ms), "at_least", sum->lost_at_least,
+			  "goodput",
+			  sum->machines_ms > 0 ? json_rounded(attempt_costs_goodput(sum, false))
+					       : json_null());
 
-	if (options->spot > 0)
-		json_object_set_new(json, "spot_cost", json_real(cost.spot));
-	if (options->spot > 0 && options->on_demand > 0) {
-		json_object_set_new(json, "on_demand_cost", json_real(cost.on_demand));
-		json_object_set_new(json, "saved_cost", json_real(cost.saved));
+	if (options->prices.spot > 0)
+		json_object_set_new(json, "spot_cost", json_rounded(cost.spot));
+	if (options->prices.spot > 0 && options->prices.on_demand > 0) {
+		json_object_set_new(json, "on_demand_cost", json_rounded(cost.on_demand));
+		json_object_set_new(json, "saved_cost", json_rounded(cost.saved));
 	}
 	return json;
 }
@@ -307,10 +275,7 @@ static void print_job(struct report *report, const char *job, const struct attem
 	json_array_append_new(report->jobs, json);
 	if (report->command->json || report->options->all)
 		return;
-	printf("%7s  %-24s  %-12s   %-12s  %-20s  %-16s  %9s  %s\n", "ATTEMPT", "STARTED", "HOST",
-	       "RAN", "OUTCOME", "NOTICE", "IN STORE", "LOST");
-	for (size_t i = 0; i < count; i++)
-		print_account(&accounts[i]);
+	page_print_table(&report->sections[report->section_count - 1]);
 	printf("\n");
 }
 
@@ -320,8 +285,11 @@ static int report_job(struct report *report, struct storage *storage, const char
 {
 	auto_(attempt_history_release) struct attempt_history history = {0};
 	auto_free struct attempt_costs *accounts = NULL;
+	auto_free struct timeline *timelines = NULL;
 	struct attempt_costs_sum sum = {0};
 	const char *group = job;
+	struct page_section *section;
+	int status;
 
 	if (storage_history(storage, ATTEMPTS_MOST, &history, NULL, err) < 0)
 		return -1;
@@ -332,15 +300,25 @@ static int report_job(struct report *report, struct storage *storage, const char
 			return code;
 	}
 	accounts = memory_new((history.count + 1) * sizeof(*accounts));
-	if (read_accounts(storage, &history, accounts, err) < 0)
-		return -1;
-	attempt_costs_add(&sum, accounts, history.count);
-	print_job(report, job, accounts, history.count, &sum);
-	if (report->options->by)
-		group = group_name(report->options, &history);
-	attempt_costs_add(&group_of(report, group)->sum, accounts, history.count);
-	attempt_costs_add(&report->sum, accounts, history.count);
-	return 0;
+	timelines = memory_new((history.count + 1) * sizeof(*timelines));
+	status = read_accounts(storage, &history, accounts, timelines, err);
+	if (status == 0) {
+		attempt_costs_add(&sum, accounts, history.count);
+		report->sections = memory_grow(report->sections, report->section_count + 1,
+					       sizeof(*report->sections));
+		section = &report->sections[report->section_count++];
+		*section = (struct page_section){.bar_count = 0};
+		report_page_fill(section, job, accounts, timelines, history.count,
+				 &report->options->prices);
+		print_job(report, job, accounts, history.count, &sum);
+		if (report->options->by)
+			group = group_name(report->options, &history);
+		attempt_costs_add(&group_of(report, group)->sum, accounts, history.count);
+		attempt_costs_add(&report->sum, accounts, history.count);
+	}
+	for (size_t i = 0; i < history.count; i++)
+		free(timelines[i].bar.phases);
+	return status;
 }
 
 static int report_all(struct report *report, struct err *err)
@@ -378,9 +356,10 @@ static void print_totals(struct report *report)
 			   true);
 	} else {
 		for (size_t i = 0; i < report->count; i++)
-			print_sum(report->options, report->groups[i].name, &report->groups[i].sum);
+			print_sum(report->options, report->command->store, report->groups[i].name,
+				  &report->groups[i].sum);
 		if (report->count > 1)
-			print_sum(report->options, "all", &report->sum);
+			print_sum(report->options, report->command->store, "all", &report->sum);
 	}
 	json_decref(groups);
 }
@@ -424,12 +403,46 @@ static int print_log(struct storage *storage, const char *job, struct err *err)
 	return 0;
 }
 
+static int write_pages(const struct report *report, struct err *err)
+{
+	const struct report_options *options = report->options;
+	auto_free char *chart = NULL, *page = NULL, *subtitle = NULL;
+	char now[32];
+
+	if (options->svg && report->section_count != 1)
+		return err_set(err, ERR_INVALID, "--svg is of one job: name it with --job");
+	if (options->svg)
+		chart = page_svg(report->sections);
+	if (chart && file_write(options->svg, chart, strlen(chart), err) < 0)
+		return err_wrap(err, "--svg");
+	if (!options->html)
+		return 0;
+	subtitle = text_format("%s, as of %.16s UTC", report->command->store,
+			       clock_format(clock_wall_ms(), now, sizeof(now)));
+	page = page_html("reprieve report", subtitle, report->sections, report->section_count);
+	return file_write(options->html, page, strlen(page), err) < 0 ? err_wrap(err, "--html") : 0;
+}
+
+static void report_release(struct report *report)
+{
+	for (size_t i = 0; i < report->count; i++)
+		free(report->groups[i].name);
+	free(report->groups);
+	for (size_t i = 0; i < report->section_count; i++)
+		page_section_release(&report->sections[i]);
+	free(report->sections);
+}
+
+AUTO(struct report, report_release);
+
 int cmd_report(int argc, char **argv)
 {
 	auto_(store_command_end) struct report_options options = {.store_command.all_jobs = true};
 	const struct store_command *command = &options.store_command;
 	auto_json json_t *jobs = json_array();
-	struct report report = {.command = command, .options = &options, .jobs = jobs};
+	auto_(report_release) struct report report = {.command = command,
+						      .options = &options,
+						      .jobs = jobs};
 	struct err err;
 	int code = store_command_begin(&verb_report, argc, argv, &options), result;
 
@@ -447,12 +460,11 @@ int cmd_report(int argc, char **argv)
 	options.all |= !command->storage;
 	result = options.all ? report_all(&report, &err)
 			     : report_job(&report, command->storage, command->job, &err);
+	if (result == 0)
+		result = write_pages(&report, &err);
 	if (result < 0)
-		result = store_command_fail(command, &err);
-	else if (result == 0)
+		return store_command_fail(command, &err);
+	if (result == 0)
 		print_totals(&report);
-	for (size_t i = 0; i < report.count; i++)
-		free(report.groups[i].name);
-	free(report.groups);
 	return result;
 }

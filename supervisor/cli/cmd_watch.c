@@ -164,7 +164,7 @@ static void print_event(struct watching *watching, const char *event, json_t *ab
 	auto_free char *text = NULL;
 
 	json_object_update(line, more);
-	text = json_dumps(line, JSON_COMPACT);
+	text = json_dumps(line, JSON_COMPACT | JSON_DIGITS);
 	if (text)
 		print_line(watching, text);
 }

@@ -8,6 +8,7 @@
 #include "scheduler/scheduler.h"
 #include "verbs.h"
 
+#include <string.h>
 #include <unistd.h>
 
 // clang-format off
@@ -59,6 +60,23 @@ static int refuse_option(const char *option, char **behind)
 	return EXIT_USAGE;
 }
 
+/* What people try who know other programs. NULL: it is none of these. */
+static const char *other_programs_verb(const char *word)
+{
+	static const struct help_row rows[] = {
+		{"ls", "reprieve list"},
+		{"ps", "reprieve status"},
+		{"logs", "reprieve report --log"},
+		{"resume",
+		 "reprieve run` with the same command as before, `reprieve run -- COMMAND"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (text_equal(rows[i].left, word))
+			return rows[i].text;
+	return NULL;
+}
+
 int command_refuse_unknown(const char *word, char **behind)
 {
 	struct nearest_name nearest = {.typed = word};
@@ -67,11 +85,16 @@ int command_refuse_unknown(const char *word, char **behind)
 
 	if (word[0] == '-')
 		return refuse_option(word, behind);
+	meant = other_programs_verb(word);
+	if (meant) {
+		log_error("unknown verb '%s': that is `%s`", word, meant);
+		return EXIT_USAGE;
+	}
 	for (size_t i = 0; i < command_count; i++)
 		nearest_name_compare(&nearest, commands[i].verb->name);
 	meant = nearest_name_found(&nearest, 0);
 	/* What can be run was to be run, mostly. */
-	if (child_check_command(word, NULL) == 0)
+	if (child_check_command(word, NULL) == 0 || strpbrk(word, "=."))
 		as_job = text_format("; to run it as the job: `reprieve run -- %s%s`", word,
 				     behind ? " ..." : "");
 	log_error("unknown verb '%s'%s%s%s: see `reprieve --help`%s", word, meant ? " (is " : "",

@@ -12,14 +12,17 @@
 
 /* What the lines say, by this machine's own clock. */
 struct event_times {
+	struct attempt_costs *costs;
 	int64_t launched_ms, exited_ms, last_ms;
 	int64_t launched_wall_ms; /* by the clock of its machine; so is the snapshots' time */
 	int64_t written_ms;       /* the last write to the newest checkpoint that is durable */
 	int64_t lost_ms, kept_ms; /* as counted at the end; not times, and -1 where nobody did */
 };
 
-static void read_event(struct attempt_costs *costs, struct event_times *times, json_t *line)
+static void read_event(void *arg, json_t *line)
 {
+	struct event_times *times = arg;
+	struct attempt_costs *costs = times->costs;
 	const char *event = json_text_or(line, "event", "");
 	int64_t at_ms = json_number_or(line, "monotonic_ms", -1);
 	int64_t took_ms = json_seconds_or(line, "seconds", 0);
@@ -50,8 +53,7 @@ static void read_event(struct attempt_costs *costs, struct event_times *times, j
 					: -1;
 }
 
-static void read_events(struct attempt_costs *costs, struct event_times *times,
-			const struct bytes *ledger)
+void ledger_each_event(const struct bytes *ledger, void (*fn)(void *arg, json_t *line), void *arg)
 {
 	const char *at = (const char *)ledger->data, *end = at + ledger->size;
 
@@ -61,7 +63,7 @@ static void read_events(struct attempt_costs *costs, struct event_times *times,
 		auto_json json_t *line = json_loadb(at, length, 0, NULL);
 
 		if (line)
-			read_event(costs, times, line);
+			fn(arg, line);
 		at += length + 1;
 	}
 }
@@ -149,7 +151,7 @@ static uint32_t successor_of(const struct attempt_summary *past)
 void attempt_costs_read(struct attempt_costs *costs, const struct attempt_summary *past,
 			const char *saved, bool newest, const struct bytes *ledger)
 {
-	struct event_times times = {-1, -1, -1, -1, -1, -1, -1};
+	struct event_times times = {costs, -1, -1, -1, -1, -1, -1, -1};
 
 	*costs = (struct attempt_costs){
 		.number = past->number,
@@ -173,7 +175,7 @@ void attempt_costs_read(struct attempt_costs *costs, const struct attempt_summar
 	costs->finished =
 		past->ended && text_equal(past->outcome, "finished") && costs->superseded_by == 0;
 	costs->loses = has_lost(costs, past);
-	read_events(costs, &times, ledger);
+	ledger_each_event(ledger, read_event, &times);
 	costs->at_least = !past->ended;
 	compute_times(costs, &times);
 	if (costs->at_least)
@@ -188,8 +190,6 @@ static int64_t known_or_zero(int64_t ms)
 void attempt_costs_add(struct attempt_costs_sum *sum, const struct attempt_costs *items,
 		       size_t count)
 {
-	int64_t all_kept_ms = 0; /* of this job */
-
 	sum->attempts += (uint32_t)count;
 	for (size_t i = 0; i < count; i++) {
 		int64_t ran_ms = known_or_zero(items[i].ran_ms);
@@ -204,13 +204,39 @@ void attempt_costs_add(struct attempt_costs_sum *sum, const struct attempt_costs
 		sum->machines_ms += (ran_ms + restore_ms) * items[i].machines;
 		sum->machines_kept_ms += kept_ms * items[i].machines;
 		sum->kept_ms += kept_ms;
-		all_kept_ms += kept_ms;
 		if (!items[i].interrupted)
 			continue;
 		sum->interruptions++;
 		sum->announced += items[i].source[0] != '\0';
-		sum->saved_ms += all_kept_ms;
+		sum->saved_ms += kept_ms;
+		sum->machines_saved_ms += kept_ms * items[i].machines;
 	}
+}
+
+double attempt_costs_goodput(const struct attempt_costs_sum *sum, bool without)
+{
+	int64_t kept_ms = sum->machines_kept_ms - (without ? sum->machines_saved_ms : 0);
+
+	return sum->machines_ms > 0 ? (double)kept_ms / (double)sum->machines_ms : 0;
+}
+
+const char *attempt_costs_sentence(const struct attempt_costs_sum *sum, char *text, size_t size)
+{
+	int64_t paid_ms = sum->ran_ms + sum->restore_ms;
+	int64_t rest_ms = paid_ms - sum->kept_ms - sum->lost_ms;
+	char paid[32], kept[32], lost[32], rest[32], saved[32];
+	const char *least = sum->lost_at_least ? "at least " : "";
+
+	snprintf(text, size,
+		 "Of %s%s paid for, %s count, %s%s are lost and %s went into restoring, saving and "
+		 "ending. "
+		 "Without checkpoints, %s of what counts would be lost too.",
+		 sum->ran_at_least ? "at least " : "", text_duration(paid_ms, paid, sizeof(paid)),
+		 text_duration(sum->kept_ms, kept, sizeof(kept)), least,
+		 text_duration(sum->lost_ms, lost, sizeof(lost)),
+		 text_duration(rest_ms > 0 ? rest_ms : 0, rest, sizeof(rest)),
+		 text_duration(sum->saved_ms, saved, sizeof(saved)));
+	return text;
 }
 
 struct attempt_costs_price attempt_costs_price(const struct attempt_costs_sum *sum,

@@ -54,21 +54,30 @@ struct attempt_costs {
 void attempt_costs_read(struct attempt_costs *attempt_costs, const struct attempt_summary *past,
 			const char *saved, bool newest, const struct bytes *ledger);
 
+/* Calls `fn` for each line of a ledger that is JSON. */
+void ledger_each_event(const struct bytes *ledger, void (*fn)(void *arg, json_t *line), void *arg);
+
 struct attempt_costs_sum {
 	uint32_t attempts, interruptions, announced;
 	int64_t ran_ms, lost_ms, kept_ms, restore_ms;
 	/* running and restoring, and the work that was kept, of each machine that did so */
-	int64_t machines_ms, machines_kept_ms;
+	int64_t machines_ms, machines_kept_ms, machines_saved_ms;
 	/* of some attempts nobody knows how long */
 	bool ran_at_least, lost_at_least;
-	/* work that would have been done again if every interruption had meant a
-	 * start from nothing */
+	/* of what was kept, the work of attempts that a machine has ended: without a checkpoint it
+	 * would be lost */
 	int64_t saved_ms;
 };
 
 /* Adds one job's attempts, in their order, oldest first. */
 void attempt_costs_add(struct attempt_costs_sum *sum, const struct attempt_costs *items,
 		       size_t count);
+
+/* Goodput: the share of the machines' time for which somebody has paid that was work which counts;
+ * `without`: what it would have been without checkpoints. */
+double attempt_costs_goodput(const struct attempt_costs_sum *sum, bool without);
+/* How ran, kept, lost and saved add up. Returns `text`. */
+const char *attempt_costs_sentence(const struct attempt_costs_sum *sum, char *text, size_t size);
 
 /* What it cost, and what the work that was kept would have cost on demand. USD per hour. */
 struct attempt_costs_price {

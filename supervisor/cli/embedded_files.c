@@ -11,6 +11,7 @@
 	extern const char name##_begin[], name##_end[]
 
 INCLUDE_FILE(restarts, "/supervisor/restore/RESTARTS.md");
+INCLUDE_FILE(style, "/supervisor/cli/page.css");
 INCLUDE_FILE(exit, "/supervisor/cli/explain_exit.txt");
 INCLUDE_FILE(header, "/shim/reprieve.h");
 INCLUDE_FILE(module, "/shim/reprieve.py");
@@ -41,4 +42,9 @@ bool embedded_file_print(const char *verb, const char *word)
 const char *embedded_restarts(void)
 {
 	return restarts_begin;
+}
+
+const char *embedded_style(void)
+{
+	return style_begin;
 }

@@ -9,5 +9,6 @@
 bool embedded_file_print(const char *verb, const char *word);
 
 const char *embedded_restarts(void); /* RESTARTS.md */
+const char *embedded_style(void);    /* page.css */
 
 #endif

@@ -96,6 +96,32 @@ int store_command_check_job(const struct store_command *command)
 	return code;
 }
 
+char *store_command_job_origin(const char *store, const char *job)
+{
+	auto_(storage_close) struct storage *storage = NULL;
+	auto_(attempt_history_release) struct attempt_history history = {0};
+	auto_(snapshot_list_release) struct snapshot_list list = {0};
+	struct storage_options options = {.url = store, .job = job, .read_only = true};
+	auto_(bytes_release) struct bytes text = {0};
+	json_t *word;
+	size_t i;
+
+	/* job_name.c makes names of a word and the digits of a hash. */
+	if (!text_matches(job, "-[0-9a-f]{12}$") ||
+	    storage_open(&options, &storage, NULL, NULL) < 0 ||
+	    storage_history(storage, 1, &history, NULL, NULL) < 0 || history.count == 0 ||
+	    storage_list_snapshots(storage, &list, NULL, NULL) < 0)
+		return text_copy("");
+	bytes_format(&text, NULL, "  %s:", json_text_or(history.items[0].about, "directory", "?"));
+	json_array_foreach(json_object_get(history.items[0].about, "command"), i, word)
+		bytes_format(&text, NULL, " %s", json_string_value(word));
+	if (list.count > 0)
+		bytes_format(&text, NULL, ", step %lld of %.16s", (long long)list.items[0].step,
+			     list.items[0].created);
+	bytes_append(&text, "", 1, NULL);
+	return text_copy((const char *)text.data);
+}
+
 /* A list only sees what is missing or cut short: the damaged one may be the latest again when this
  * is tried once more. "" if there is none. The caller frees. */
 static char *good_snapshot_before(const struct store_command *command, struct snapshot_id damaged)

@@ -68,6 +68,10 @@ int store_command_fail_snapshot(const struct store_command *command, struct snap
  * Returns -1 to go on, else the exit code. */
 int store_command_check_job(const struct store_command *command);
 
+/* Of a job whose name nobody has chosen: "  DIRECTORY: COMMAND, step 120 of DATE"; "" of another.
+ * The caller frees. */
+char *store_command_job_origin(const char *store, const char *job);
+
 /* "latest" or an ID. Says what is wrong. Returns -1 to go on, else the exit code. */
 int store_command_find_snapshot(struct store_command *command, const char *word,
 				struct snapshot_id *id);

@@ -316,10 +316,11 @@ struct job_view {
 	int64_t reported_step; /* the newest that the job has reported; -1: none */
 	uint64_t running_generation;
 	/* asking */
-	bool polled;      /* a process polls the flag */
-	bool has_target;  /* a process handles SIGTERM; only looked at when it matters */
-	bool any_rank;    /* somebody was asked by a signal */
-	bool rank_saving; /* ... and is saving */
+	bool polled;         /* a process polls the flag */
+	bool has_target;     /* a process handles SIGTERM; only looked at when it matters */
+	bool could_use_usr1; /* none does, but one handles SIGUSR1 */
+	bool any_rank;       /* somebody was asked by a signal */
+	bool rank_saving;    /* ... and is saving */
 	/* the upload under way */
 	bool uploading;
 	/* ... and waits for other members of the gang, or for its turn among them */

@@ -317,30 +317,11 @@ struct junit {
 	unsigned tests, failures;
 };
 
-/* XML has no control characters, not even escaped ones. The caller frees. */
-static char *escape(const char *text)
-{
-	static const char special[] = "&<>\"";
-	static const char *const escaped[] = {"&amp;", "&lt;", "&gt;", "&quot;"};
-	auto_free char *line = text_copy(text);
-	char *out = memory_new(strlen(line) * 6 + 1), *end = out;
-
-	text_to_line(line);
-	for (const char *at = line; *at; at++) {
-		const char *found = strchr(special, *at);
-
-		if (found)
-			end = stpcpy(end, escaped[found - special]);
-		else
-			*end++ = *at;
-	}
-	return out;
-}
-
 static void add_case(struct junit *junit, const char *name, enum drill_result result,
 		     const char *reason)
 {
-	auto_free char *title = escape(name), *said = escape(reason ? reason : "");
+	auto_free char *title = text_escape_markup(name);
+	auto_free char *said = text_escape_markup(reason ? reason : "");
 	bool passed = result == DRILL_PASS;
 
 	junit->tests++;

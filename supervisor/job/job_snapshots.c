@@ -203,8 +203,8 @@ static void note_other_commit(struct job *job, uint32_t round, uint64_t generati
 		/* Its step is not that of what was durable before. */
 		job->model.durable.step = job->model.durable.reported_step = -1;
 	log_note("durable: %s, which another member has committed", snapshot_id_format(id, text));
-	event_log_add(&job->events, "durable", "{s:s, s:I}", "id", text, "step",
-		      (json_int_t)job->model.durable.step);
+	event_log_add(&job->events, "durable", "{s:s, s:o}", "id", text, "step",
+		      json_integer_or_null(job->model.durable.step));
 }
 
 void job_note_earlier_part(void *arg, uint32_t round, uint64_t generation)

@@ -558,6 +558,8 @@ void job_begin_resume(struct job *job)
 		.if_known = job->expected == EXPECT_NOTHING &&
 			    file_directory_is_empty(job->workspace.directory),
 	};
+	job->resume_request.says_place =
+		job->resume_request.if_known && expectation_is_called_training(options->command);
 	text_set(job->resume_request.refused, sizeof(job->resume_request.refused), reason);
 	workers_run(job->workers, resume_worker, on_resume_done, job);
 }

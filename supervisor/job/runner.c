@@ -144,6 +144,9 @@ struct job_view job_look(const struct job *job, bool about_stop)
 	}
 	if (about_stop && job->rules.ask == REQUEST_AUTO && job->ask.loop)
 		view.has_target = checkpoint_request_has_target(&job->ask, job->child.pid);
+	if (about_stop && job->rules.ask == REQUEST_AUTO && job->ask.loop && !view.has_target)
+		view.could_use_usr1 =
+			checkpoint_request_could_use(&job->ask, job->child.pid, SIGUSR1);
 	return view;
 }
 

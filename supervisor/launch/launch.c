@@ -44,6 +44,13 @@ static bool is_one_of_several_tasks(void)
 	return false;
 }
 
+bool expectation_is_called_training(char *const *command)
+{
+	while (*command && !text_matches(*command, "(^|/)[^/]*(train|tune)[^/]*\\.py$"))
+		command++;
+	return *command != NULL;
+}
+
 enum expectation expectation_of(char *const *command, const struct profile *profile)
 {
 	if (!profile || profile->only_format || is_one_of_several_tasks() ||

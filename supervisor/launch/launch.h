@@ -83,6 +83,9 @@ enum expectation {
 
 /* Without an option that says so: by the command, and its profile (NULL: it has none). */
 enum expectation expectation_of(char *const *command, const struct profile *profile);
+/* Has it a script by whose name people know a training (train.py, finetune.py)? Nothing is claimed
+ * for that: two of them may run in one directory. */
+bool expectation_is_called_training(char *const *command);
 /* "bash -c 'cd a && reprieve run -- python train.py'": the inner run has the directory. */
 bool expectation_starts_another_run(char *const *command);
 

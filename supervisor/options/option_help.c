@@ -47,14 +47,26 @@ void option_help_row(const char *left, const char *text, size_t column)
 	print_wrapped(text, column, column);
 }
 
-static void print_option(const struct option_row *row)
+size_t option_help_brief(const char *help)
 {
-	char left[80];
+	static const char *const ends[] = {": ", "; ", " (", NULL};
+	size_t length = strlen(help);
+
+	for (const char *const *end = ends; *end; end++)
+		if (strstr(help, *end) && strstr(help, *end) < help + length)
+			length = (size_t)(strstr(help, *end) - help);
+	return length;
+}
+
+static void print_option(const struct option_row *row, bool brief)
+{
+	char left[80], text[400];
 
 	snprintf(left, sizeof(left), "%c%c%c --%s%s%s", row->letter ? '-' : ' ',
 		 row->letter ? row->letter : ' ', row->letter ? ',' : ' ', row->name,
 		 row->value ? " " : "", row->value ? row->value : "");
-	option_help_row(left, row->help, OPTION_HELP_COLUMN);
+	snprintf(text, sizeof(text), "%.*s", (int)option_help_brief(row->help), row->help);
+	option_help_row(left, brief ? text : row->help, OPTION_HELP_COLUMN);
 }
 
 static void print_usage(const struct verb *verb)
@@ -108,27 +120,51 @@ static void print_variables(const struct verb *verb)
 		printf("\n");
 }
 
-void option_help_print(const struct verb *verb)
+static size_t count_shown(const struct option_row *rows, bool all)
+{
+	size_t count = 0;
+
+	for (; rows->name; rows++)
+		count += all || rows->common;
+	return count;
+}
+
+static void print_options(const struct verb *verb, bool all)
 {
 	static const struct option_row help = {"help", 'h', .help = "print this"};
+	static const struct option_row more = {"help-all", .help = "print all options"};
+
+	for (const struct option_group *group = verb->groups; group->rows; group++) {
+		if (group->title && count_shown(group->rows, all) > 0)
+			printf("%s%s:\n", all || group == verb->groups ? "\n" : "", group->title);
+		for (const struct option_row *row = group->rows; row->name; row++)
+			if (all || row->common)
+				print_option(row, !all);
+	}
+	print_option(&help, false);
+	if (verb->has_help_all)
+		print_option(&more, false);
+}
+
+void option_help_print(const struct verb *verb, bool all)
+{
+	bool whole = all || !verb->has_help_all;
 
 	printf("%c%s.\n\nExamples:\n", toupper((unsigned char)verb->summary[0]), verb->summary + 1);
 	print_lines(verb->examples);
 	printf("\n");
 	print_usage(verb);
-	for (const struct option_group *group = verb->groups; group->rows; group++) {
-		if (group->title)
-			printf("\n%s:\n", group->title);
-		for (const struct option_row *row = group->rows; row->name; row++)
-			print_option(row);
-	}
-	print_option(&help);
-	if (verb->notes) {
+	print_options(verb, whole);
+	if (verb->notes && whole) {
 		printf("\n");
 		option_help_text(verb->notes);
 	}
-	print_variables(verb);
+	if (whole)
+		print_variables(verb);
 	printf("\nExit status:\n");
 	for (const struct help_row *exit = verb->exits; exit->left; exit++)
 		option_help_row(exit->left, exit->text, 12);
+	if (!whole)
+		printf("\nMore: reprieve %s --help-all, and `man reprieve-%s`\n", verb->name,
+		       verb->name);
 }

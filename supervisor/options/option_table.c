@@ -224,7 +224,8 @@ static void add_row(struct getopt_table *table, const struct option_row *row,
 
 static void fill_getopt_table(const struct verb *verb, struct getopt_table *table)
 {
-	static const struct option_row help = {"help", 'h', .help = ""};
+	static const struct option_row help = {"help", 'h', .help = ""},
+				       all = {"help-all", .help = ""};
 
 	*table = (struct getopt_table){.letters = memory_new(LETTERS_SIZE)};
 	/* '+': the first word that is no option begins the command. */
@@ -233,6 +234,7 @@ static void fill_getopt_table(const struct verb *verb, struct getopt_table *tabl
 		for (const struct option_row *row = group->rows; row->name; row++)
 			add_row(table, row, group);
 	add_row(table, &help, NULL);
+	add_row(table, &all, NULL);
 }
 
 static const struct getopt_row *row_found(const struct getopt_table *table, int found)
@@ -356,7 +358,7 @@ enum option_result option_table_read_arguments(const struct verb *verb, int argc
 		if (check_found(verb, found, argv, err) < 0)
 			return OPTION_FAILED;
 		if (chosen && !chosen->group) {
-			option_help_print(verb);
+			option_help_print(verb, text_equal(chosen->row->name, "help-all"));
 			return OPTION_HELPED;
 		}
 		if (chosen && option_row_set(chosen->row, part_of(chosen->group, options),

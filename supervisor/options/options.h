@@ -69,6 +69,9 @@ struct option_row {
 	/* It says which run this is, or where that one alone writes: as another run has handed its
 	 * variable on, it is no option (base/inside.h). */
 	bool of_one_run;
+	/* --help of a verb that has such rows shows them alone, in one line each; --help-all all.
+	 */
+	bool common;
 };
 
 /* How a row of struct `type` stores into `member`; a member of another type does not compile. */
@@ -125,6 +128,8 @@ struct verb {
 	int arguments_least, arguments_most;
 	/* What stands behind the options is a command, whose options are not ours. */
 	bool takes_command;
+	/* --help shows the common options alone, each without details; --help-all all. */
+	bool has_help_all;
 	/* Whose options may stand at the head of it, behind `--`; NULL: nobody's. */
 	const struct verb *command_verb;
 	/* Ended by one without rows; the last one is "Other", to which --help is added. */
@@ -211,8 +216,11 @@ AUTO(struct unknown_names, unknown_names_release);
 
 #define OPTION_HELP_COLUMN 28 /* where the text of an option begins */
 
-/* What it is for, examples, usage, options, notes, variables, exit status. */
-void option_help_print(const struct verb *verb);
+/* What it is for, examples, usage, options, notes, variables, exit status. `all`: --help-all. */
+void option_help_print(const struct verb *verb, bool all);
+
+/* PURE. How much of an option's help stands before its first details. */
+size_t option_help_brief(const char *help);
 
 /* `left` and, from `column` on, `text`: on a line of its own where `left` is too long. */
 void option_help_row(const char *left, const char *text, size_t column);

@@ -113,9 +113,9 @@ static int add_tag(void *retention, const char *value, struct err *err)
 // clang-format off
 const struct option_row retention_rows[] = {
 	{"keep-last", 0, "N", "REPRIEVE_KEEP_LAST",
-		"keep the newest N good snapshots, and the newest N superseded ones; what only "
+		"keep the newest N good snapshots (and the newest N superseded ones); what only "
 		"others needed is freed a day later, or at once when the store is full",
-		OPTION_NUMBER(struct retention_rules, keep_last), .most = UINT32_MAX},
+		OPTION_NUMBER(struct retention_rules, keep_last), .most = UINT32_MAX, .common = true},
 	{"keep-within", 0, "DURATION", "REPRIEVE_KEEP_WITHIN",
 		"keep what is no older than that, seen from the newest one",
 		OPTION_DURATION(struct retention_rules, policy.keep_within_ms), .least = 1},
@@ -305,17 +305,17 @@ static int set_notify(void *notify, const char *value, struct err *err)
 
 static const struct option_row store_rows[] = {
 	{"store", 's', "URL", "REPRIEVE_STORE",
-		"where snapshots go: file:///DIR, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or "
+		"where snapshots go, as file:///DIR, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or "
 		"az://ACCOUNT/CONTAINER/PREFIX (default: file://$XDG_STATE_HOME/reprieve)",
-		TEXT(store), .least = 1},
+		TEXT(store), .least = 1, .common = true},
 	{"checkpoint-dir", 'c', "DIR", "REPRIEVE_CHECKPOINT_DIR",
 		"where the job writes its checkpoints (default: checkpoints)",
-		TEXT(checkpoint_dir), .least = 1, .of_one_run = true},
+		TEXT(checkpoint_dir), .least = 1, .of_one_run = true, .common = true},
 	{"restore", 0, "WHICH", "REPRIEVE_RESTORE",
 		"what the job starts from: latest (default); none, and what lies in the checkpoint "
 		"directory stays; or the ID of a snapshot, once: started again, the same command "
 		"goes on from the newest",
-		.set = set_restore, .choices = "latest none", .of_one_run = true},
+		.set = set_restore, .choices = "latest none", .of_one_run = true, .common = true},
 	{0},
 };
 
@@ -323,7 +323,7 @@ static const struct option_row job_rows[] = {
 	{"job", 'j', "NAME", "REPRIEVE_JOB",
 		"the name that one job keeps across machines (default: the scheduler's id, else "
 		"made from the command)",
-		TEXT(job), .of_one_run = true},
+		TEXT(job), .of_one_run = true, .common = true},
 	{"take-over", 0, NULL, "REPRIEVE_TAKE_OVER",
 		"start the job also while another run of it lives on this machine, of which nothing "
 		"is saved any more (default: do not start, exit 70)",
@@ -333,10 +333,10 @@ static const struct option_row job_rows[] = {
 		"(default: 0, no limit)",
 		OPTION_NUMBER(struct job_config, max_no_progress), .most = NO_PROGRESS_MOST},
 	{"gang", 0, "N", "REPRIEVE_GANG",
-		"the job runs on N machines, each with a supervisor, which take and restore one "
-		"snapshot together: how many; auto, as the launcher says; or off (default: as "
+		"the job runs on N machines (each with a supervisor, which take and restore one "
+		"snapshot together): how many; auto, as the launcher says; or off (default: as "
 		"the launcher says, where that is certain and --store is given)",
-		TEXT(gang), .choices = "off auto", .of_one_run = true},
+		TEXT(gang), .choices = "off auto", .of_one_run = true, .common = true},
 	{"member", 0, "I", "REPRIEVE_MEMBER",
 		"which machine of the gang this is, from 0 (default: as the launcher says)",
 		TEXT(member), .of_one_run = true},
@@ -369,16 +369,16 @@ static const struct option_row notice_rows[] = {
 	{"notice", 0, "LIST", "REPRIEVE_NOTICE",
 		"who announces a preemption: auto, none, or some, with commas between, of aws, "
 		"gcp, azure, alibaba, tencent, slurm, file:PATH (SIGTERM always does)",
-		TEXT(notice), .choices = "auto none aws gcp azure alibaba tencent slurm"},
+		TEXT(notice), .choices = "auto none aws gcp azure alibaba tencent slurm", .common = true},
 	{"deadline", 0, "TIME", "REPRIEVE_DEADLINE",
 		"when the machine will be gone, if that is known: 2h, 2026-04-11T22:05:00Z, or "
 		"seconds since 1970",
-		SET(set_deadline, deadline)},
+		SET(set_deadline, deadline), .common = true},
 	{"deadline-notice", 0, "DURATION", "REPRIEVE_DEADLINE_NOTICE",
 		"how long before a known end the job is asked to save (default: 120s)",
 		DURATION(deadline_notice_ms)},
 	{"grace", 0, "SECONDS", "REPRIEVE_GRACE",
-		"time from SIGTERM to SIGKILL here (default: 30)", DURATION(grace_ms)},
+		"time from SIGTERM to SIGKILL here, by default 30", DURATION(grace_ms), .common = true},
 	{"acknowledge", 0, NULL, "REPRIEVE_ACKNOWLEDGE",
 		"tell Azure that it may take the machine, once everything is durable",
 		FLAG(acknowledge)},
@@ -389,16 +389,16 @@ static const struct option_row request_rows[] = {
 	{"profile", 0, "NAME", "REPRIEVE_PROFILE",
 		"the framework that saves: auto (default), none, or a name that `reprieve explain "
 		"profile` lists",
-		TEXT(profile), .choices = "auto none", .names = profile_names},
+		TEXT(profile), .choices = "auto none", .names = profile_names, .common = true},
 	{"checkpoint-signal", 0, "SIGNAL", "REPRIEVE_CHECKPOINT_SIGNAL",
-		"what makes the job save: USR1, TERM, ..., flag, none, or auto (default): the flag "
+		"what makes the job save, as USR1: TERM, ..., flag, none, or auto (default): the flag "
 		"where the job polls it, else SIGTERM",
-		.set = set_signal, .choices = "auto none flag USR1 USR2 TERM"},
+		.set = set_signal, .choices = "auto none flag USR1 USR2 TERM", .common = true},
 	{"checkpoint-command", 0, "COMMAND", "REPRIEVE_CHECKPOINT_COMMAND",
-		"a shell command that makes the job save", .set = set_command},
+		"a shell command that makes the job save", .set = set_command, .common = true},
 	{"every", 0, "DURATION", "REPRIEVE_EVERY",
 		"also ask for a checkpoint regularly; auto: as often as it pays",
-		.set = set_every, .choices = "auto"},
+		.set = set_every, .choices = "auto", .common = true},
 	{"mtbf", 0, "DURATION", "REPRIEVE_MTBF",
 		"how often a machine is lost, for --every auto (default: as earlier attempts "
 		"were, at first 4h)",
@@ -426,11 +426,11 @@ static const struct option_row file_rows[] = {
 		"files that are written all the time: they hold no checkpoint up, and are saved "
 		"with each as they are then (known: *.csv *.tsv *.jsonl *.ndjson *.log *.out "
 		"*.err *.wandb .git, TensorBoard's); may be given several times",
-		SET(add_pattern, patterns.running)},
+		SET(add_pattern, patterns.running), .common = true},
 	{"exclude", 0, "PATTERN", "REPRIEVE_EXCLUDE",
-		"files that are in no snapshot, hold nothing up and are never moved (known: *.lock "
+		"files that are in no snapshot; they hold nothing up and are never moved (known: *.lock "
 		"*.lck); may be given several times",
-		SET(add_pattern, patterns.exclude)},
+		SET(add_pattern, patterns.exclude), .common = true},
 	{"include", 0, "PATTERN", "REPRIEVE_INCLUDE",
 		"files of checkpoints, although their name or what is done to them says otherwise; "
 		"wins over the two above; may be given several times",
@@ -457,28 +457,28 @@ static const struct option_row report_rows[] = {
 	{"exit-policy", 0, "NAME", "REPRIEVE_EXIT_POLICY",
 		"exit codes as a scheduler reads them: posix (default), k8s, kubeflow, flyte, "
 		"...; see `reprieve explain exit`",
-		SET(set_exit_policy, exit_policy), .names = exit_policy_names},
+		SET(set_exit_policy, exit_policy), .names = exit_policy_names, .common = true},
 	{"label", 0, "NAME=VALUE", "REPRIEVE_LABELS",
 		"for reports and metrics, as team=nlp; may be given several times",
-		SET(add_label, labels)},
+		SET(add_label, labels), .common = true},
 	{"metrics", 0, "ADDRESS", "REPRIEVE_METRICS",
-		"serve Prometheus' /metrics, and /livez and /readyz, on 9090, :9090 (from "
+		"serve Prometheus' metrics: /metrics, and /livez and /readyz, on 9090, :9090 (from "
 		"everywhere) or HOST:PORT",
-		SET(set_metrics, metrics), .of_one_run = true},
+		SET(set_metrics, metrics), .of_one_run = true, .common = true},
 	{"metrics-file", 0, "FILE", "REPRIEVE_METRICS_FILE",
 		"write the metrics for a textfile collector, whenever something happens",
 		TEXT(metrics_file), .least = 1, .of_one_run = true},
 	{"notify", 0, "URL", "REPRIEVE_NOTIFY",
-		"POST to a webhook at a notice and at a preempted or failed end; slack:URL for "
+		"POST to a webhook: at a notice and at a preempted or failed end; slack:URL for "
 		"what speaks as Slack does (a command line is read by anybody here: give a secret "
 		"one as REPRIEVE_NOTIFY)",
-		SET(set_notify, notify)},
+		SET(set_notify, notify), .common = true},
 	{"events", 0, "FILE", "REPRIEVE_EVENTS",
-		"append what happens as JSON lines", TEXT(events), .of_one_run = true},
+		"append what happens as JSON lines", TEXT(events), .of_one_run = true, .common = true},
 	{"log", 0, "FILE", "REPRIEVE_LOG",
 		"the file that the job's own output goes to (Reprieve does not write it): its last "
 		"256 KiB are kept in the store unless the job finishes; report --log shows them",
-		TEXT(log), .least = 1, .of_one_run = true},
+		TEXT(log), .least = 1, .of_one_run = true, .common = true},
 	{"termination-log", 0, "FILE", "REPRIEVE_TERMINATION_LOG",
 		"why the run ended, for Kubernetes to show (default: /dev/termination-log where "
 		"there is one; '': none)",
@@ -509,7 +509,7 @@ static const struct option_row other_rows[] = {
 	{"strict", 0, NULL, "REPRIEVE_STRICT",
 		"a failure of ours is an error: do not start (78), or end with 74 instead of 0",
 		FLAG(strict)},
-	{"dry-run", 'n', NULL, NULL, "say what would be done, and start nothing", FLAG(dry_run)},
+	{"dry-run", 'n', NULL, NULL, "say what would be done, and start nothing", FLAG(dry_run), .common = true},
 	{"quiet", 'q', NULL, "REPRIEVE_QUIET", "warnings and errors only",
 		SET(set_quiet, verbosity)},
 	{"verbose", 'v', NULL, "REPRIEVE_VERBOSE", "say more", SET(set_verbose, verbosity)},
@@ -525,6 +525,7 @@ const struct verb verb_run = {
 	.arguments = "-- COMMAND [ARG...]",
 	.arguments_least = 1,
 	.takes_command = true,
+	.has_help_all = true,
 	.groups = (const struct option_group[]){
 		OPTION_GROUP("Store", store_rows, 0),
 		OPTION_GROUP("Job", job_rows, 0),

@@ -124,12 +124,25 @@ def spdx_document(version, packages, created):
     }
 
 
+def copyright_file(facts, installed, doc=Path("/usr/share/doc")):
+    """The package's own; on Ubuntu 24.04 that of libssl-dev is a link to one of a package that has another name now: then that of another
+    package of the same source. `installed`: (package, source) of all."""
+    names = [facts["name"], *(name for name, source in installed if source == facts["source"])]
+    found = [doc / name / "copyright" for name in names if (doc / name / "copyright").is_file()]
+    if not found:
+        sys.exit(f"bill_of_materials: no copyright file of {facts['name']}: /usr/share/doc is left out here")
+    return found[0]
+
+
+def installed_packages():
+    return [line.split("\t") for line in query("dpkg-query", "-W", "-f", "${Package}\t${source:Package}\n").stdout.splitlines()]
+
+
 def license_texts(all_facts):
     """Each package's copyright file, and the texts of Debian that these refer to."""
-    parts, common = [], set()
+    parts, common, installed = [], set(), installed_packages()
     for facts in all_facts:
-        path = Path("/usr/share/doc") / facts["name"] / "copyright"
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = copyright_file(facts, installed).read_text(encoding="utf-8", errors="replace")
         parts.append((f"{facts['source']} {facts['source_version']}", text))
         common.update(re.findall(r"/usr/share/common-licenses/([A-Za-z]+-?[0-9.]*[0-9])", text))
     for name in sorted(common):

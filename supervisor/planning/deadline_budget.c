@@ -179,8 +179,8 @@ enum preemption_plan preemption_forecast_choose(const struct preemption_facts *f
 	return PREEMPTION_NOTHING;
 }
 
-/* " (save takes 12 s, upload 30 s; 2 min 0 s left)", or which of them is not known. Returns
- * `buffer`. */
+/* " (save takes 12 s, upload 30 s; the notice gives 2 min 0 s)", or which of them is not known.
+ * Returns `buffer`. */
 static const char *format_durations(const struct preemption_facts *facts, char *buffer,
 				    size_t capacity)
 {
@@ -192,14 +192,16 @@ static const char *format_durations(const struct preemption_facts *facts, char *
 	if (facts->save_ms < 0 && facts->upload_ms < 0)
 		snprintf(buffer, capacity, " (save and upload times not known yet)");
 	else if (facts->save_ms < 0)
-		snprintf(buffer, capacity, " (upload takes %s, save time not known yet; %s left)",
-			 upload, window);
-	else if (facts->upload_ms < 0)
-		snprintf(buffer, capacity, " (save takes %s, upload time not known yet; %s left)",
-			 save, window);
-	else
-		snprintf(buffer, capacity, " (save takes %s, upload %s; %s left)", save, upload,
+		snprintf(buffer, capacity,
+			 " (upload takes %s, save time not known yet; the notice gives %s)", upload,
 			 window);
+	else if (facts->upload_ms < 0)
+		snprintf(buffer, capacity,
+			 " (save takes %s, upload time not known yet; the notice gives %s)", save,
+			 window);
+	else
+		snprintf(buffer, capacity, " (save takes %s, upload %s; the notice gives %s)", save,
+			 upload, window);
 	return buffer;
 }
 
@@ -213,7 +215,7 @@ static const char *format_remaining(const struct preemption_facts *facts, char *
 	if (facts->rest_ms < 0)
 		snprintf(buffer, capacity, "upload time not known yet");
 	else
-		snprintf(buffer, capacity, "upload takes %s; %s left", rest, window);
+		snprintf(buffer, capacity, "upload takes %s; the notice gives %s", rest, window);
 	return buffer;
 }
 

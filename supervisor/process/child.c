@@ -182,12 +182,28 @@ static _Noreturn void exec_child(const struct child_options *options, const stru
 }
 
 /* Fills `err`, and returns the exit code of a shell. */
+/* The word that a command lacks in front of it; NULL: nobody knows. */
+static const char *missing_word(const char *command)
+{
+	if (text_matches(command, "^[A-Za-z0-9_]+="))
+		return "env";
+	if (access(command, F_OK) < 0)
+		return NULL;
+	return text_ends(command, ".py") ? "python3" : text_ends(command, ".sh") ? "sh" : NULL;
+}
+
 static int describe_exec_failure(const char *command, int reason, struct err *err)
 {
 	bool missing = reason == ENOENT || reason == ENOTDIR;
 
+	const char *word = missing_word(command);
+
 	if (!*command)
 		err_set(err, ERR_NOT_FOUND, "the command is empty: name a program");
+	else if (word && !(missing && strchr(command, '/')) && !file_is_directory(command))
+		err_set(err, ERR_NOT_FOUND,
+			"cannot run %s: it is no program: is `reprieve run -- %s %s ...` meant?",
+			command, word, command);
 	/* A whole line in quotes is one word. */
 	else if (missing && strchr(command, ' ') && access(command, F_OK) < 0)
 		err_set(err, ERR_NOT_FOUND,

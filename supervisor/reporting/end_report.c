@@ -262,7 +262,7 @@ static void log_nothing_written(const struct reports *reports, const struct run_
 		log_error("%s, and the newest work is NOT durable: nothing was written to %s, but "
 			  "to %s; %s (exit %d)",
 			  how, run->directory,
-			  save_place_directory(elsewhere, place, sizeof(place)),
+			  save_place_directory(elsewhere, run->directory, place, sizeof(place)),
 			  save_place_elsewhere_is_refused(reports)
 				  ? "the warning above says what helps"
 				  : "set --checkpoint-dir to where the job saves",

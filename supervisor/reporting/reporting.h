@@ -82,7 +82,7 @@ struct reports {
 	/* --- */
 	struct err store_failure; /* of the last snapshot that failed */
 	bool failed; /* any failure of ours was said, which --strict turns into an error */
-	bool said_skipped_files, said_no_way;
+	bool said_skipped_files, said_no_way, said_signal;
 	struct path_list said_patterns; /* --exclude and --running that took a file */
 	struct {
 		struct timer timer;
@@ -126,9 +126,11 @@ bool display_upload(const struct reports *reports, const struct job_view *view,
 
 /* --- save_place.c --- */
 #define SAVE_PLACE_PATIENCE_MS 60000
-/* The directory to watch for a checkpoint at `path`: the one that contains it, without the
- * numbered directories that are one checkpoint each. At most size - 1 bytes; returns `text`. */
-const char *save_place_directory(const char *path, char *text, size_t size);
+/* The directory to watch for a checkpoint at `path`: the one that contains it and stays the same
+ * over all attempts, outside of what is numbered or dated for one of them; what it has in common
+ * with the `watched` directory is the user's own. At most size - 1 bytes;
+ * returns `text`. */
+const char *save_place_directory(const char *path, const char *watched, char *text, size_t size);
 void save_place_expect(struct reports *reports); /* after the launch */
 /* It was seen to save its checkpoints elsewhere, and has written nothing to the directory. */
 bool save_place_is_elsewhere(const struct reports *reports);

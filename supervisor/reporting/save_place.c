@@ -41,12 +41,34 @@ static void remove_last_part(char *path)
 		slash[slash == path] = '\0';
 }
 
-const char *save_place_directory(const char *path, char *text, size_t size)
+/* Of one attempt or one checkpoint: the next one writes beside it. A number at the end of another
+ * name may be an experiment's. */
+static bool is_of_one_attempt(const char *name, size_t length)
+{
+	static const char pattern[] = "^(version_[0-9]+|[0-9]{4}-?[0-9]{2}-?[0-9]{2}([-_T].*)?|[0-"
+				      "9]{2}-[0-9]{2}-[0-9]{2})$";
+	auto_free char *text = text_copy_n(name, length);
+	auto_free char *as_directory = text_format("%s/", text);
+
+	return text_matches(text, pattern) || checkpoint_name_parse(as_directory).certain;
+}
+
+const char *save_place_directory(const char *path, const char *watched, char *text, size_t size)
 {
 	const char *name;
+	size_t same = 0;
 
 	text_set(text, size, path);
 	remove_last_part(text);
+	while (text[same] && text[same] == watched[same])
+		same++;
+	while (same > 0 && text[same] != '/')
+		same--;
+	for (char *slash = strchr(text + same, '/'); slash; slash = strchr(slash + 1, '/'))
+		if (is_of_one_attempt(slash + 1, strcspn(slash + 1, "/"))) {
+			slash[slash == text] = '\0';
+			break;
+		}
 	while ((name = strrchr(text, '/')) && name != text &&
 	       checkpoint_number_of_name(name + 1, strlen(name + 1)) >= 0)
 		remove_last_part(text);
@@ -118,7 +140,7 @@ static bool find_better_place(const struct reports *reports, char *place, size_t
 
 	*why = (struct err){0};
 	*advice = "";
-	save_place_directory(reports->save_place.elsewhere, place, size);
+	save_place_directory(reports->save_place.elsewhere, run.directory, place, size);
 	if (reports->save_place.saved_here)
 		cut_to_common(place, run.directory);
 	if (!place[1] && reports->save_place.saved_here)
@@ -172,7 +194,7 @@ static void say_elsewhere(struct reports *reports)
 			      : here       ? text_copy("")
 					   : text_format("%s; %s", why.text, advice);
 
-	save_place_directory(path, own, sizeof(own));
+	save_place_directory(path, run.directory, own, sizeof(own));
 	text_elide(watched, sizeof(watched), run.directory);
 	if (here)
 		log_warn("the job also saves in %s (%s), which is not watched: that does not come "
@@ -180,8 +202,9 @@ static void say_elsewhere(struct reports *reports)
 			 "set --checkpoint-dir to one directory for all that it saves%s",
 			 own, name ? name + 1 : path, watched, how);
 	else if (ended)
-		log_warn("nothing of this run is durable: the job has saved in %s, and nothing in "
-			 "%s, which is watched (%s)",
+		log_warn("%s is durable: the job has saved in %s, and nothing in %s, which is "
+			 "watched (%s)",
+			 snapshot_id_is_none(run.durable) ? "nothing of this run" : "nothing new",
 			 own, watched, how);
 	else
 		log_warn("the job saves %s in %s, and nothing in %s, which is watched. If its "
@@ -218,7 +241,7 @@ void save_place_note_elsewhere(struct reports *reports, const char *path)
 	char place[512];
 
 	if (reports->save_place.saved_here) {
-		save_place_directory(path, place, sizeof(place));
+		save_place_directory(path, run.directory, place, sizeof(place));
 		cut_to_common(place, run.directory);
 		says = !reports->save_place.said_also && again && (numbered || is_weights) &&
 		       !is_among_data(path + (place[1] ? strlen(place) : 0));

@@ -202,6 +202,17 @@ static void durable_quietly(struct reports *reports, const struct told *told)
 		      save_reason_name(checkpoint->reason));
 }
 
+/* At the first checkpoint, when a job has set up its handlers. */
+static void suggest_signal(struct reports *reports, const struct told *told)
+{
+	if (reports->said_signal || told->run.rules->ask != REQUEST_AUTO || told->run.ask_chosen)
+		return;
+	reports->said_signal = true;
+	if (reports->look(reports->arg, LOOK_AT_PROCESSES).view.could_use_usr1)
+		log_note("the job handles SIGUSR1, but is not asked by it: if it saves then, set "
+			 "--checkpoint-signal USR1");
+}
+
 static void durable(struct reports *reports, const struct told *told)
 {
 	const struct snapshot_outcome *snapshot = told->snapshot;
@@ -223,6 +234,7 @@ static void durable(struct reports *reports, const struct told *told)
 			 text_bytes(snapshot->result.bytes_sent, sent, sizeof(sent)),
 			 text_duration(snapshot->took_ms, time, sizeof(time)), spare);
 	durable_quietly(reports, told);
+	suggest_signal(reports, told);
 }
 
 static void still_failing(struct reports *reports, const struct told *told)

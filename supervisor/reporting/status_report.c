@@ -3,6 +3,7 @@
 #include "reporting.h"
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/status_line.h"
 #include "base/text.h"
@@ -183,7 +184,8 @@ static void add_training(const struct training_progress *progress, json_t *statu
 		return;
 	training = json_pack("{s:I}", "step", (json_int_t)progress->step);
 	if (progress->mean_ms > 0)
-		json_object_set_new(training, "step_seconds", json_real(progress->mean_ms / 1000));
+		json_object_set_new(training, "step_seconds",
+				    json_rounded(progress->mean_ms / 1000));
 	add_age(training, "seconds", progress->step_ms);
 	json_object_set_new(status, "training", training);
 }
@@ -266,11 +268,11 @@ json_t *status_report(const struct reports *reports, struct status_parts *parts)
 	char id[SNAPSHOT_ID_TEXT];
 	json_t *status;
 
-	status = json_pack("{s:s, s:s, s:i, s:i, s:i, s:s?, s:I, s:s, s:b, s:b}", "job", run.job,
+	status = json_pack("{s:s, s:s, s:i, s:i, s:i, s:s?, s:o, s:s, s:b, s:b}", "job", run.job,
 			   "state", job_state_name(model->state), "attempt", (int)run.attempt,
 			   "pid", (int)run.pid, "supervisor_pid", (int)getpid(), "durable",
 			   snapshot_id_is_none(newest) ? NULL : snapshot_id_format(newest, id),
-			   "step", (json_int_t)model->durable.step, "store",
+			   "step", json_integer_or_null(model->durable.step), "store",
 			   run.store ? run.store : "", "waiting", model->point.waiting_ms > 0,
 			   "behind", recovery_point_is_behind(&model->point, run.view.now_ms));
 	if (model->snapshots.superseded)
@@ -286,7 +288,8 @@ json_t *status_report(const struct reports *reports, struct status_parts *parts)
 	if (parts->rank_progress)
 		json_object_set_new(status, "rank_progress", parts->rank_progress);
 	if (model->any_complete) {
-		json_object_set_new(status, "newest_step", json_integer(model->newest.step));
+		json_object_set_new(status, "newest_step",
+				    json_integer_or_null(model->newest.step));
 		add_age(status, "newest_seconds", model->newest.completed_ms);
 	}
 	add_upload(reports, &run, status);

@@ -81,6 +81,16 @@ bool checkpoint_request_has_target(const struct checkpoint_request *request, pid
 	       (select_ranks(request, child, &selection, &err) == 0 && selection.count > 0);
 }
 
+bool checkpoint_request_could_use(const struct checkpoint_request *request, pid_t child, int signal)
+{
+	auto_(rank_selection_release) struct rank_selection selection = {0};
+	struct checkpoint_request other = *request;
+	struct err err;
+
+	other.signal = signal;
+	return select_ranks(&other, child, &selection, &err) == 0 && selection.count > 0;
+}
+
 bool checkpoint_request_has_signalled(const struct checkpoint_request *request, pid_t pid,
 				      int64_t since_ms)
 {

@@ -144,6 +144,9 @@ void checkpoint_request_start(struct checkpoint_request *request, pid_t child);
 /* Would a signal sent now reach a process that handles it, or was one sent in this request? Reads
  * /proc as well. */
 bool checkpoint_request_has_target(const struct checkpoint_request *request, pid_t child);
+/* Has a process a handler for another signal, by which it could be asked? */
+bool checkpoint_request_could_use(const struct checkpoint_request *request, pid_t child,
+				  int signal);
 /* Was the signal sent to this process in this request, which was begun later than `since_ms`? */
 bool checkpoint_request_has_signalled(const struct checkpoint_request *request, pid_t pid,
 				      int64_t since_ms);

@@ -118,7 +118,7 @@ static void log_store(struct start *start)
 	bool brought = !text_starts(url, "file:");
 	char text[512];
 
-	if ((brought || resume_is_first(start->result)) &&
+	if ((brought || (resume_is_first(start->result) && !start->request->private_store)) &&
 	    *storage_describe(storage, text, sizeof(text)))
 		log_note("store %s: %s", url, text);
 	if (storage_looks_first(storage))
@@ -767,6 +767,30 @@ static void warn_of_shared_directory(const struct resume_request *request)
 			 request->workspace->directory, request->workspace->holder, advice);
 }
 
+/* Where it keeps what, under which name and how much of it, where nobody has chosen that. */
+static void log_place(const struct resume_request *request, const struct resume_result *resume)
+{
+	char kept[64] = "all of it";
+
+	/* What was said before the claim is not said again. */
+	if (resume->attempt.number > 1 || (request->named && !request->private_store) ||
+	    request->says_place != (resume->attempt.number == 0))
+		return;
+	if (request->retention && request->retention->keep_last > 0)
+		snprintf(kept, sizeof(kept), "the newest %u%s", request->retention->keep_last,
+			 request->retention->keep_daily ? " and the last of each day" : "");
+	if (!request->private_store)
+		log_note("job %s: named after its directory and command; use --job NAME to "
+			 "continue it in another directory",
+			 request->job);
+	else
+		log_note("checkpoints in %s are kept in %s (--store) as job %s (--job): %s%s",
+			 request->workspace->directory, request->store, request->job, kept,
+			 network_fs_is_own_disk(request->store)
+				 ? "; on this machine's own disk, they may be lost with it"
+				 : "");
+}
+
 void resume_log(const struct resume_request *request, const struct resume_result *resume,
 		struct event_log *events)
 {
@@ -774,14 +798,11 @@ void resume_log(const struct resume_request *request, const struct resume_result
 	bool has_start = !snapshot_id_is_none(resume->attempt.start);
 
 	warn_of_shared_directory(request);
+	log_place(request, resume);
 	if (resume->no_answer || (resume->no_room && resume->storage))
 		log_start(request, resume);
 	if (resume->attempt.number == 0)
 		return;
-	if (resume_is_first(resume) && !request->named)
-		log_note("job %s: named after its directory and command; use --job NAME to "
-			 "continue it in another directory",
-			 request->job);
 	if (resume->predecessor.attempt > 0)
 		event_log_add(events, "predecessor_waited", "{s:i, s:s, s:b, s:f}", "attempt",
 			      (int)resume->predecessor.attempt, "host", resume->predecessor.host,
@@ -794,10 +815,6 @@ void resume_log(const struct resume_request *request, const struct resume_result
 			      snapshot_id_format(resume->passed_over[i].id, from), "why",
 			      resume->passed_over[i].text);
 	log_start(request, resume);
-	if (resume_is_first(resume) && request->private_store &&
-	    network_fs_is_own_disk(request->store))
-		log_note("this store is on this machine's own disk and may be lost with the "
-			 "machine: choose another with --store");
 	if (resume->kind == RESUME_RESTORED)
 		event_log_add(events, "restored", "{s:s, s:o, s:i, s:I, s:I, s:f}", "id",
 			      snapshot_id_format(resume->from, from), "step",

@@ -37,6 +37,7 @@ struct resume_request {
 	struct storage_transfer transfer;
 	/* if the store does not know this job yet, do nothing and write nothing */
 	bool if_known;
+	bool says_place; /* ... but say where its checkpoints would be kept */
 	/* By it a full store makes room; NULL: all snapshots stay. Borrowed. */
 	const struct forget_policy *retention;
 	bool takes_over;           /* also from an attempt that lives on this machine */

@@ -24,11 +24,23 @@ static const char *const secret_ends[] = {"token",      "secret",        "passwd
 					  "accountkey", "accesskey",     "secretkey", "privatekey",
 					  "password",   "password_file", NULL};
 static const char *const secret_parts[] =
-	{"auth", "pat",    "credential", "credentials", "creds",         "pwd",
-	 "pass", "bearer", "jwt",        "cookie",      "authorization", "sharedaccesssignature",
-	 "sig",  NULL};
-static const char *const secret_parameters[] =
-	{"signature", "x-amz-signature", "x-goog-signature", "key", "code", NULL};
+	{"auth",
+	 "pat",
+	 "credential",
+	 "credentials",
+	 "creds",
+	 "pwd",
+	 "pass",
+	 "bearer",
+	 "jwt",
+	 "cookie",
+	 "authorization",
+	 "sharedaccesssignature",
+	 "sig",
+	 "x-amz-signature",
+	 "x-goog-signature",
+	 NULL};
+static const char *const secret_parameters[] = {"signature", "key", "code", NULL};
 
 static bool is_end(const char *name, size_t length, const char *const *words, bool of_a_part)
 {
@@ -62,6 +74,19 @@ static bool is_user_option(const char *word, size_t length)
 	static const char *const options[] = {"-u", "--user", "--proxy-user", NULL};
 
 	return word && is_end(word, length, options, false);
+}
+
+/* As in `wandb login KEY` and `--use_wandb KEY`: a word that is also used without a key, before
+ * what is as long as one (40 digits), which no name and no `true` is. */
+#define KEY_LEAST 32
+
+static bool is_key_behind(const char *word, size_t length, const char *value)
+{
+	static const char *const words[] = {"wandb", "login", NULL};
+
+	return is_end(word, length, words, true) &&
+	       strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") >=
+		       KEY_LEAST;
 }
 
 /* --- one text --- */
@@ -152,6 +177,9 @@ static void mask_value(struct masking *masking, const char *text, size_t length,
 			     value_end(value, whole   ? ""
 					      : quote ? quoted
 						      : SEPARATORS));
+	} else if (is_key_behind(name, length, end + strspn(end, BLANKS "="))) {
+		value = end + strspn(end, BLANKS "=");
+		mask(masking, value, value_end(value, SEPARATORS "'\""));
 	} else if (*name == '-' && strchr(BLANKS, *end) && *end) {
 		value = end + strspn(end, BLANKS);
 		if (secret && *value && *value != '-')
@@ -204,7 +232,8 @@ char *redact_argument(char *const *command, size_t index)
 	const char *before = index > 0 ? command[index - 1] : NULL, *word = command[index];
 	size_t user = strcspn(word, ":");
 
-	if (is_secret_option(before) && word[0] != '-')
+	if ((is_secret_option(before) && word[0] != '-') ||
+	    (before && is_key_behind(before, strlen(before), word)))
 		return text_copy(MASK);
 	if (before && is_user_option(before, strlen(before)) && word[user])
 		return text_format("%.*s:" MASK, (int)user, word);

@@ -14,7 +14,7 @@ SECTIONS = {"run": ("run.1", ".Sh OPTIONS", ".Ss Values"), "drill": ("drill.1", 
 
 
 def help_of(program, *words):
-    return subprocess.run([program, *words, "--help"], capture_output=True, text=True, check=True).stdout
+    return subprocess.run([program, *words, "--help-all"], capture_output=True, text=True, check=True).stdout
 
 
 def verbs_of(program):
@@ -22,10 +22,10 @@ def verbs_of(program):
 
 
 def options_of(program, verb):
-    """All of them but --help, which reprieve(1) describes for every verb."""
+    """All of them but --help and --help-all, which reprieve(1) describes for every verb."""
     if verb == "help":
         return set()
-    return set(re.findall(r"^  (?:-\w,|   ) --([a-z-]+)", help_of(program, verb), re.M)) - {"help"}
+    return set(re.findall(r"^  (?:-\w,|   ) --([a-z-]+)", help_of(program, verb), re.M)) - {"help", "help-all"}
 
 
 def named(text):
@@ -64,7 +64,7 @@ def test_no_page_has_words_for_options():
 
 @pytest.mark.parametrize("name", PAGES)
 def test_each_page_names_only_what_is_there(program, name):
-    known = set.union(*(options_of(program, verb) for verb in verbs_of(program))) | {"help", "version"}
+    known = set.union(*(options_of(program, verb) for verb in verbs_of(program))) | {"help", "help-all", "version"}
     other = {"signal", "api-key", "token", "password", "auth"} if name == "reprieve-run.1" else set()  # of sbatch, of jobs
     assert named(PAGES[name]) - known - other == set()
     for page, section in re.findall(r"\.Xr (reprieve[a-z-]*) (\d)", PAGES[name]):

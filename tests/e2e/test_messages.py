@@ -179,6 +179,12 @@ def test_help_of_a_verb(place):
     (["nothing-like-it"], "unknown verb 'nothing-like-it': see `reprieve --help`"),
     ([PYTHON, "train.py"], f"to run it as the job: `reprieve run -- {PYTHON} ...`"),
     (["true"], "to run it as the job: `reprieve run -- true`"),
+    (["train.py"], "to run it as the job: `reprieve run -- train.py`"),
+    (["LR=3", "python3", "train.py"], "to run it as the job: `reprieve run -- LR=3 ...`"),
+    (["ls"], "that is `reprieve list`"),
+    (["ps"], "that is `reprieve status`"),
+    (["logs"], "that is `reprieve report --log`"),
+    (["resume"], "the same command as before"),
     (["--store", "file:///x", "list"], "as in `reprieve list --store ...`"),
     (["--stor"], "as in `reprieve VERB --stor ...`"),
 ], ids=lambda value: " ".join(value) if isinstance(value, list) else "")
@@ -186,6 +192,18 @@ def test_a_word_that_is_no_verb(place, words, says):
     result = place.query(*words)
     assert result.code == EXIT_USAGE and result.out == "", result
     assert says in one_line(result) and ("(is" in says) == ("(is" in result.err), result
+
+
+def test_the_help_of_run_is_one_screen(place):
+    """The options that a newcomer may need, one line each; the rest is behind --help-all."""
+    brief, whole = place.query("run", "--help").out, place.query("run", "--help-all").out
+    option = re.compile(r"^  (?:-\w,|   ) --([a-z-]+)", re.M)
+    few, all = option.findall(brief), option.findall(whole)
+    assert set(few) < set(all) and 20 <= len(few) <= 30 and len(all) > 55
+    assert {"store", "job", "checkpoint-dir", "checkpoint-signal", "grace", "keep-last", "help-all"} <= set(few)
+    assert len(brief.splitlines()) <= 60, brief
+    assert brief.index("Examples:") < brief.index("\nStore:") and "reprieve run --help-all, and `man reprieve-run`" in brief
+    assert place.query("list", "--help-all").out == place.query("list", "--help").out
 
 
 def test_help_has_one_form(place):
@@ -433,6 +451,19 @@ def test_a_command_that_cannot_be_run_leaves_no_job(place, command, code):
     assert not place.store_path.exists(), "nothing is claimed"
 
 
+@pytest.mark.parametrize("command, as_it_would", [
+    (["LR=3", PYTHON, "train.py"], "env LR=3 ..."), (["train.py"], "python3 train.py ..."), (["./job.sh"], "sh ./job.sh ..."),
+], ids=["variable", "script", "no-right"])
+def test_a_command_that_lacks_a_word_is_named_as_it_would_do(place, command, as_it_would):
+    (place.path / "train.py").write_text("")
+    (place.path / "job.sh").write_text("")
+    result = subprocess.run([REPRIEVE, "run", "--job", place.job, "--", *command], cwd=place.path, env=place.environment,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=LIMIT)
+    last = result.stderr.splitlines()[-1]
+    assert result.returncode in (126, 127) and f"is `reprieve run -- {as_it_would}` meant?" in result.stderr, result
+    assert command[0] in last, result
+
+
 def test_a_script_without_its_interpreter(place):
     (place.path / "script").write_text("#!/no/such/interpreter\n")
     (place.path / "script").chmod(0o755)
@@ -576,3 +607,36 @@ def test_without_credentials_the_fix_is_named(place, store, fixes):
                          REPRIEVE_AZURE_METADATA_ENDPOINT=f"http://{NOBODY}")
     said = one_line(result)
     assert result.code != 0 and all(fix in said for fix in fixes), result
+
+
+def test_a_handler_that_is_not_used_is_named(place):
+    """SIGUSR1 is what many scripts save at; a job that is asked by it already needs no word of it."""
+    script = ("import os, signal, sys, time\nsignal.signal(signal.SIGUSR1, lambda *_: None)\nd = os.environ['REPRIEVE_CHECKPOINT_DIR']\n"
+              "os.makedirs(d, exist_ok=True)\nopen(f'{d}/step-{sys.argv[1]}.pt', 'w').write('x' * 999)\n"
+              "while not os.path.exists(sys.argv[2]):\n    time.sleep(0.05)\n")
+    for number, (options, said) in enumerate([([], 1), (["--checkpoint-signal", "USR1"], 0), (["--checkpoint-signal", "none"], 0)]):
+        end = place.path / f"end-{number}"
+        run = place.run(PYTHON, "-c", script, str(number), str(end), options=[*OFTEN, *options], name=f"run-{number}")
+        run.wait_for_event("durable")
+        end.touch()
+        assert run.wait() == 0, run
+        assert run.err.count("the job handles SIGUSR1, but is not asked by it: if it saves then, set --checkpoint-signal USR1") == said, run
+
+
+@pytest.mark.parametrize("path, place_of", [
+    ("lightning_logs/version_0/checkpoints/epoch=0-step=9.ckpt", "lightning_logs"), ("outputs/2026-11-30/08-48-22/model-1.pt", "outputs"),
+    ("out/checkpoint-500/pytorch_model/weights-1.bin", "out"),
+])
+def test_the_directory_that_is_named_is_that_of_all_attempts(place, path, place_of):
+    """Where the advice is followed, the next attempt finds what the first has saved."""
+    script = f"import os, time\nos.makedirs(os.path.dirname('{path}'), exist_ok=True)\nopen('{path}', 'w').write('x' * 999)\ntime.sleep(1.5)\n"
+
+    def start(*options):
+        return subprocess.run([REPRIEVE, "run", "--store", place.store, "--job", place.job, *options, "--", PYTHON, "-c", script],
+                              cwd=place.path, env=place.environment, capture_output=True, text=True, timeout=LIMIT)
+    first = start()
+    named = re.search(r"--checkpoint-dir ([^)\s]+)", first.stderr)
+    assert first.returncode == 0 and named and named.group(1) == str(place.path / place_of), first
+    assert "durable: 000" in start("--checkpoint-dir", named.group(1)).stderr
+    subprocess.run(["rm", "-r", place_of], cwd=place.path, check=True)
+    assert "restored" in start("--checkpoint-dir", named.group(1)).stderr

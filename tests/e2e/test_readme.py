@@ -6,13 +6,13 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import xml.etree.ElementTree
 
 import pytest
 from harness import LIMIT, REPRIEVE, ROOT, die_with_parent, wait_for
 from test_drill import JOB
-from test_mock import mock  # noqa: F401
 
 README = ROOT / "README.md"
 PAGES = [README, ROOT / "cloud" / "NOTICES.md", ROOT / "storage" / "STORES.md",
@@ -61,11 +61,12 @@ def shell(place):
 # --- the transcript ---
 
 def transcript():
-    """[(command, [what it prints, a text for what stands between two lines of dots])], and the exports before them."""
-    steps = re.split(r"^\$ ", example("preemption"), flags=re.M)[1:]
-    exports = [step for step in steps if step.startswith("export ")]
-    parted = [step.split("\n", 1) for step in steps if step not in exports]
-    return "".join(exports), [(command, re.split(r"^\.\.\.\n", shown, flags=re.M)) for command, shown in parted]
+    """The exports, the command in the background, its kill, and what each of the two runs prints: texts between lines of dots."""
+    commands = re.split(r"^\$ ", example("preemption"), flags=re.M)[1:]
+    exports, job, kill, lose, again, kill_again = commands
+    kills, shown = zip(*(text.split("\n", 1) for text in (kill, kill_again)))
+    assert exports.startswith("export ") and job == again and kills[0] == kills[1] and lose == "rm -r checkpoints\n"
+    return exports, job.rstrip(), kills[0], [re.split(r"^\.\.\.\n", text, flags=re.M) for text in shown]
 
 
 def bare(text, home):
@@ -93,29 +94,32 @@ def read_until(process, word):
     return "".join(lines)
 
 
+def preempt(shell, commands, until):
+    """Runs them as they stand, but waits for a word instead of six seconds. Returns what they print."""
+    fifo = shell.path / "seen"
+    if not fifo.exists():
+        os.mkfifo(fifo)
+    assert "sleep 6;" in commands
+    process = shell.start(commands.replace("sleep 6;", f"read <{fifo};"), REPRIEVE_TOGETHER="1", PYTHONUNBUFFERED="1")
+    printed = read_until(process, until)
+    fifo.write_text("\n")
+    return printed + process.communicate(timeout=LIMIT)[0], process.returncode
+
+
 @pytest.mark.long
-def test_the_transcript_and_what_is_kept_then(shell, mock):
-    exports, ((first, first_shown), (second, second_shown)) = transcript()
-    assert first == second
-    settings = {"REPRIEVE_NOTICE": "gcp", "REPRIEVE_TOGETHER": "1", "PYTHONUNBUFFERED": "1"}
-    machine = mock("gcp")
-    job = shell.start(exports + first, GCE_METADATA_HOST=machine.host, **settings)
-    printed = read_until(job, "step 20 ")
-    machine.control("fire")
-    printed += job.communicate(timeout=LIMIT)[0]
-    assert job.returncode == 75, printed
+def test_the_transcript_and_what_is_kept_then(shell):
+    exports, job, kill, (first_shown, second_shown) = transcript()
+    exports += 'export REPRIEVE_STORE="file://$HOME/runs"\n'  # which the pages' blocks look into
+    printed, code = preempt(shell, f"{exports}{job}\n{kill}", "step 20 ")
+    assert code == 75, printed
     check_shown(first_shown, printed, shell.path)
     saved = re.search(r"preempted; durable: \S+ \(step (\d+)", printed).group(1)
     # The machine is lost, the store is not.
-    shutil.rmtree(shell.path / "checkpoints")
-    job = shell.start(exports + second, GCE_METADATA_HOST=mock("gcp").host, **settings)
-    printed = read_until(job, "resumed from step")
-    job.send_signal(signal.SIGTERM)
-    job.communicate(timeout=LIMIT)
+    printed, code = preempt(shell, f"rm -r checkpoints\n{exports}{job}\n{kill}", "resumed from step")
     check_shown(second_shown, printed, shell.path)
     assert f"step {saved}," in printed and f"resumed from step {saved}\n" in printed
 
-    fast = exports + second.replace(" --step-time 0.02", "")
+    fast = exports + job.replace(" --step-time 0.02 &", "")
     code, out, err = shell(fast)
     assert code == 0 and "resumed from step" in out and "test accuracy" in out, err
     code, out, err = shell(fast)
@@ -129,6 +133,51 @@ def test_the_transcript_and_what_is_kept_then(shell, mock):
 
 
 # --- the other blocks ---
+
+def test_s3(shell):
+    """README's own server, moto; tests/stores has real ones."""
+    server = shutil.which("moto_server") or pytest.skip("needs moto_server: pip install 'moto[server]'")
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port = listening.getsockname()[1]
+    process = subprocess.Popen([server, "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=die_with_parent)
+    try:
+        wait_for("the server", lambda: socket.socket().connect_ex(("127.0.0.1", port)) == 0, process=process)
+        code, out, err = shell(example("s3").replace("9000", str(port)))
+        assert code == 0 and "ok    if-absent" in out and re.search(r"^\* 000001-\d+ +good +500 ", out, re.M), out + err
+    finally:
+        process.kill()
+        process.wait()
+
+
+# Two preemptions and an end, as README shows them: one with a notice of four seconds, one without.
+PICTURE = """export REPRIEVE_CHECKPOINT_SIGNAL=USR1
+run() { exec reprieve run --job digits --grace 4 -- python3 examples/train_digits.py --step-time 0.02 "$@"; }
+"""
+
+
+@pytest.mark.long
+def test_picture(shell):
+    """The picture is what `report --svg` draws of such a run. WRITE_PICTURE=1 puts a new one into its place."""
+    printed, code = preempt(shell, PICTURE + "run & sleep 6; kill $!; wait $!", "step 150 ")
+    assert code == 75, printed
+    killed = shell.start(PICTURE + "exec reprieve run --job digits -- python3 examples/train_digits.py --step-time 0.02 --save-every 100",
+                         REPRIEVE_TOGETHER="1", PYTHONUNBUFFERED="1")
+    read_until(killed, "durable: 000002-000001")
+    read_until(killed, "50 loss")
+    killed.kill()
+    killed.communicate(timeout=LIMIT)
+    code, out, err = shell(PICTURE + "(run --steps 600); reprieve report --job digits --svg picture.svg")
+    assert code == 0, out + err
+    made, shown = (shell.path / "picture.svg").read_text(), ROOT / "examples" / "preemptions.svg"
+    if os.environ.get("WRITE_PICTURE"):
+        shown.write_text(made)
+
+    def parts(text):
+        return re.search("<style>.*?</style>", text, re.S).group(), re.findall(r'<rect class="(training|restoring|notice)"', text), \
+            re.findall(r">(\d): ran [^,]*, ([a-z ]+)", text)
+    assert parts(made) == parts(shown.read_text())
+
 
 def test_entrypoint(shell):
     if subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", "true"], capture_output=True).returncode != 0:
@@ -217,14 +266,14 @@ def test_explain(shell):
 
 
 # tests/fresh.sh runs "build" on a bare system.
-RUN_HERE = {"preemption", "queries", "forget", "entrypoint", "requeue", "drill", "gangdrill", "watch", "script", "observe", "explain", "profile", "flag", "github", "gitlab"}
+RUN_HERE = {"preemption", "s3", "queries", "forget", "entrypoint", "requeue", "drill", "gangdrill", "watch", "script", "observe", "explain", "profile", "flag", "github", "gitlab"}
 
 
 def test_every_block_is_run():
     assert set(blocks()) == RUN_HERE | {"build"}
     assert "sh build" in (ROOT / "tests" / "fresh.sh").read_text()
     unnamed = [(page.name, language) for page in PAGES for language, name, _ in BLOCK.findall(page.read_text()) if not name]
-    assert unnamed == [("README.md", "dockerfile"), ("README.md", ""), ("CONTAINERS.md", "dockerfile")]
+    assert unnamed == [("CONTAINERS.md", "dockerfile")]
 
 
 def test_what_belongs_into_an_image_is_what_the_tested_image_has():
@@ -238,7 +287,7 @@ def test_what_belongs_into_an_image_is_what_the_tested_image_has():
 # --- what they name ---
 
 def help_of(program, *words):
-    return subprocess.run([program, *words, "--help"], capture_output=True, text=True, check=True).stdout
+    return subprocess.run([program, *words, "--help-all"], capture_output=True, text=True, check=True).stdout
 
 
 @pytest.fixture(scope="module")
@@ -288,7 +337,7 @@ def test_every_link_leads_somewhere(page):
 
 def test_readme_is_read_to_the_end():
     lines = README.read_text().splitlines()
-    assert len(lines) <= 140
+    assert len(lines) <= 130
     assert [line for line in lines if len(line) > 100 and not line.startswith("|")] == []
 
 

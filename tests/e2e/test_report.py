@@ -30,6 +30,7 @@ def test_attempts_are_accounted_for(place):
     last = place.run(PYTHON, "-c", "raise SystemExit(3)", options=ASKED)
     assert last.wait() == 3
     report = place.verb("report", "--json").json
+    assert report["schema"] == 1
     job = report["jobs"][0]
     attempts = job["list"]
     assert [attempt["outcome"] for attempt in attempts] == ["preempted", "lost without a word", "failed"]
@@ -49,7 +50,9 @@ def test_attempts_are_accounted_for(place):
     people = place.verb("report")
     assert people.code == 0 and "3 attempts, 2 preemptions (1 announced)" in people.out
     assert "lost without a word" in people.out and "sigterm, 30 s" in people.out
-    assert ", of that lost >" in people.out and "%" not in people.out, "one of them is not known to its end"
+    assert ", at least " in people.out and " are lost" in people.out, "one of them is not known to its end"
+    shown = float(people.out.split("goodput")[1].split(" %")[0])
+    assert 0 < job["goodput"] < 1 and shown == pytest.approx(100 * job["goodput"], abs=0.1), people
     assert job["at_least"]
 
 
@@ -176,3 +179,18 @@ def test_a_start_after_a_dead_one_takes_over_from_nobody(place):
     first.kill()
     second = place.run("true")
     assert second.wait() == 0 and "takes it over" not in second.err, second
+
+
+def test_a_name_that_nobody_has_chosen_comes_with_what_it_stands_for(place):
+    """Without any option: one line says where what is kept, and list and report name the job so that one knows it again."""
+    (place.path / "train.py").write_text("import os\nos.makedirs('checkpoints')\nopen('checkpoints/step-7.pt', 'w').write('x')\n")
+    run = place.query("run", "--", PYTHON, "train.py")
+    home = place.environment["XDG_STATE_HOME"] if "XDG_STATE_HOME" in place.environment else f"{place.environment['HOME']}/.local/state"
+    [line] = [line for line in run.err.splitlines() if " are kept in " in line]
+    assert run.code == 0 and "(--job): the newest 10 and the last of each day" in line and f"file://{home}/reprieve" in line, run
+    name = line.split(" as job ")[1].split()[0]
+    place.query("run", "--job", "chosen", "--checkpoint-dir", "other", "--", "true")
+    for verb in ("list", "report"):
+        shown = [line for line in place.query(verb).out.splitlines() if name in line or "chosen" in line]
+        assert f"{place.path}/checkpoints: {PYTHON} train.py, step 7 of 20" in "".join(shown), shown
+        assert not any("chosen" in line and "checkpoints:" in line for line in shown), shown

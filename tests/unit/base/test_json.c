@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -136,11 +137,35 @@ static void test_seconds(void **state)
 	}
 }
 
+static void test_numbers_are_printed_as_people_write_them(void **state)
+{
+	static const struct {
+		double value;
+		const char *rounded;
+	} rows[] = {
+		{17.611999999999998, "17.612"},
+		{0.05649, "0.056"},
+		{-2.0006, "-2.001"},
+		{30, "30.0"},
+		{0, "0.0"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_json json_t *value = json_rounded(rows[i].value);
+		char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_DIGITS);
+
+		assert_string_equal(text, rows[i].rounded);
+		free(text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_malformed_is_corrupt),
 		cmocka_unit_test(test_seconds),
+		cmocka_unit_test(test_numbers_are_printed_as_people_write_them),
 		cmocka_unit_test(test_size_is_kept),
 		cmocka_unit_test(test_getters_check_type_and_range),
 		cmocka_unit_test(test_what_is_not_an_object_has_no_members),

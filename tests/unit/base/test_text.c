@@ -366,11 +366,20 @@ static void test_a_word_of_a_command(void **state)
 	unsetenv("REPRIEVE_TEST_TEXT");
 }
 
+static void test_a_line_of_markup(void **state)
+{
+	auto_free char *line = text_escape_markup("<b>\"a\" & b\n\x01\xff");
+
+	(void)state;
+	assert_string_equal(line, "&lt;b&gt;&quot;a&quot; &amp; b  ?");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_a_word_of_a_command),
+		cmocka_unit_test(test_a_line_of_markup),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_durations),
 		cmocka_unit_test(test_sizes_for_people),

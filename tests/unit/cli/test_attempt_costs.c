@@ -260,6 +260,7 @@ static void test_sums_and_cost(void **state)
 	};
 	struct attempt_costs_sum sum = sum_of(items, 4), twice = sum;
 	struct attempt_costs_price cost = attempt_costs_price(&sum, 1, 3);
+	char text[400];
 
 	(void)state;
 	assert_int_equal(sum.attempts, 4);
@@ -267,12 +268,20 @@ static void test_sums_and_cost(void **state)
 	assert_int_equal(sum.announced, 1);
 	assert_int_equal(sum.ran_ms, 18 * HOUR);
 	assert_int_equal(sum.lost_ms, 6 * HOUR);
-	/* nine hours were safe at the first end, and nine still at the second */
-	assert_int_equal(sum.saved_ms, 18 * HOUR);
+	/* the second end would have taken nothing that counts */
+	assert_int_equal(sum.saved_ms, 9 * HOUR);
+	/* of the 19 hours that were paid for */
+	assert_int_equal((int)(100 * attempt_costs_goodput(&sum, false)), 63);
+	assert_int_equal((int)(100 * attempt_costs_goodput(&sum, true)), 15);
+	assert_string_equal(attempt_costs_sentence(&sum, text, sizeof(text)),
+			    "Of 19 h 0 min paid for, 12 h 0 min count, 6 h 0 min are lost and 1 h "
+			    "0 min went into "
+			    "restoring, saving and ending. Without checkpoints, 9 h 0 min of what "
+			    "counts would be lost too.");
 	assert_true(cost.spot == 19 && cost.on_demand == 36 && cost.saved == 17);
 	attempt_costs_add(&twice, items, 4);
 	assert_int_equal(twice.ran_ms, 36 * HOUR);
-	assert_int_equal(twice.saved_ms, 36 * HOUR);
+	assert_int_equal(twice.saved_ms, 18 * HOUR);
 	assert_int_equal(twice.announced, 2);
 }
 

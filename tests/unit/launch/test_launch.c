@@ -59,6 +59,23 @@ static void test_by_the_command(void **state)
 	unsetenv("OMPI_COMM_WORLD_SIZE");
 }
 
+static void test_the_name_of_a_training(void **state)
+{
+	static const struct {
+		const char *command[4];
+		bool is;
+	} rows[] = {
+		{{"python3", "train.py"}, true}, {{"python3", "a/pretrain_gpt.py", "-v"}, true},
+		{{"finetune.py"}, true},         {{"python", "train/look.py"}, false},
+		{{"ls", "train"}, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (expectation_is_called_training((char *const *)rows[i].command) != rows[i].is)
+			fail_msg("row %zu", i);
+}
+
 /* --- command check --- */
 
 /* Which commands are refused before anything is begun for them. */
@@ -342,6 +359,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_by_the_command),
+		cmocka_unit_test(test_the_name_of_a_training),
 		cmocka_unit_test(test_commands),
 		cmocka_unit_test(test_variables),
 		cmocka_unit_test(test_no_shim_without_its_channel),

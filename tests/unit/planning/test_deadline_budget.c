@@ -152,7 +152,7 @@ static const struct row rows[] = {
 	{"everything fits",
 		{NO_SAVE, .window_ms = 120000, .save_ms = 12000, .upload_ms = 30000, BEHIND,
 			.can_ask = true}, PREEMPTION_SAVE, false,
-		"a fresh checkpoint (save takes 12 s, upload 30 s; 2 min 0 s left)",
+		"a fresh checkpoint (save takes 12 s, upload 30 s; the notice gives 2 min 0 s)",
 		LOSES " if it came without a notice"},
 	{"just so",
 		{NO_SAVE, .window_ms = 42000, .save_ms = 12000, .upload_ms = 30000, BEHIND,
@@ -161,7 +161,7 @@ static const struct row rows[] = {
 		{NO_SAVE, .window_ms = 41999, .save_ms = 12000, .upload_ms = 30000,
 			.rest_ms = 20000, BEHIND, .can_ask = true, .pending = true},
 				PREEMPTION_FINISH_UPLOAD, true,
-		"upload the newest complete checkpoint (upload takes 20 s; 41 s left); then try a "
+		"upload the newest complete checkpoint (upload takes 20 s; the notice gives 41 s); then try a "
 		"fresh one", LOSES},
 	{"a fresh one has to wait for what is on its way",
 		{NO_SAVE, .window_ms = 42000, .save_ms = 1000, .upload_ms = 30000, .rest_ms = 12001,
@@ -194,7 +194,7 @@ static const struct row rows[] = {
 		{NO_SAVE, .window_ms = 30000, .save_ms = 1000, .upload_ms = -1, BEHIND,
 			.can_ask = true}, PREEMPTION_SAVE, false,
 				"a fresh checkpoint (save takes 1.0 s, upload time not known yet; "
-				"30 s left)", LOSES},
+				"the notice gives 30 s)", LOSES},
 	{"half is known, and it is too much",
 		{NO_SAVE, .window_ms = 30000, .save_ms = -1, .upload_ms = 40000, BEHIND,
 			.can_ask = true}, PREEMPTION_NOTHING, true,
@@ -202,13 +202,13 @@ static const struct row rows[] = {
 	{"the other half is known",
 		{NO_SAVE, .window_ms = 30000, .save_ms = -1, .upload_ms = 1000, BEHIND,
 			.can_ask = true}, PREEMPTION_SAVE, false,
-		"a fresh checkpoint (upload takes 1.0 s, save time not known yet; 30 s left)",
+		"a fresh checkpoint (upload takes 1.0 s, save time not known yet; the notice gives 30 s)",
 		LOSES},
 	{"cannot be asked, but is saving",
 		{.saving_for_ms = 500, .window_ms = 19000, .save_ms = 3000, .upload_ms = 85, BEHIND,
 			.any_durable = true}, PREEMPTION_AWAIT_SAVE, false,
 		"plan: wait for the save in progress; the job cannot be asked for another "
-		"checkpoint (save takes 3.0 s, upload 85 ms; 19 s left)", LOSES},
+		"checkpoint (save takes 3.0 s, upload 85 ms; the notice gives 19 s)", LOSES},
 	{"cannot be asked, is saving, and one is pending",
 		{.saving_for_ms = 0, .window_ms = 19000, .save_ms = -1, .upload_ms = -1, BEHIND,
 			.pending = true}, PREEMPTION_AWAIT_SAVE, false,
@@ -243,7 +243,7 @@ static const struct row rows[] = {
 			.save_ms = 300, .upload_ms = 85, BEHIND, .any_durable = true},
 		PREEMPTION_AWAIT_NEXT, false,
 		"plan: wait for the next save, due in 4.0 s; the job cannot be asked for a "
-		"checkpoint (save takes 300 ms, upload 85 ms; 29 s left)", LOSES},
+		"checkpoint (save takes 300 ms, upload 85 ms; the notice gives 29 s)", LOSES},
 	{"the same, and nobody waits for its end",
 		{NO_SAVE, .save_gap_ms = 10000, .since_save_ms = 6000, .window_ms = 29000,
 			.save_ms = 300, .upload_ms = 85, BEHIND, .any_durable = true,
@@ -251,7 +251,7 @@ static const struct row rows[] = {
 		PREEMPTION_AWAIT_NEXT, false,
 		"plan: the job trains on until no further save is due in time (the next one is due "
 		"in 4.0 s); it cannot be asked for a checkpoint (save takes 300 ms, upload 85 ms; "
-		"29 s left)", LOSES},
+		"the notice gives 29 s)", LOSES},
 	{"the next save is due soon, but 2 s are too short for it",
 		{NO_SAVE, .save_gap_ms = 2000, .since_save_ms = 500, .window_ms = 2000,
 			.save_ms = 300, .upload_ms = 85, BEHIND, .any_durable = true},

@@ -218,21 +218,25 @@ static void test_what_was_saved_elsewhere(void **state)
 {
 	static const struct {
 		enum outcome_kind kind;
-		bool said, empty;
+		bool said, empty, durable;
 		const char *place, *line, *not_in_it;
 	} cases[] = {
-		{OUTCOME_FINISHED, true, true, "/out/step-5.pt",
+		{OUTCOME_FINISHED, true, true, false, "/out/step-5.pt",
 		 "nothing of this run is durable: the job has saved in /out, and nothing in "
 		 "/checkpoints, which is watched (--checkpoint-dir /out)\n",
 		 "step-5.pt"},
-		{OUTCOME_NOT_DURABLE, true, false, "/out/step-5.pt",
+		{OUTCOME_NOT_DURABLE, true, false, false, "/out/step-5.pt",
 		 "nothing of this run is durable: the job has saved in /out", "set --checkpoint"},
-		{OUTCOME_NOT_DURABLE, true, true, "/out/step-5.pt",
+		{OUTCOME_NOT_DURABLE, true, true, false, "/out/step-5.pt",
 		 "nothing was written to /checkpoints, but to /out; set --checkpoint-dir",
 		 "nothing of this run"},
-		{OUTCOME_NOT_DURABLE, true, true, "/step-5.pt",
+		{OUTCOME_NOT_DURABLE, true, true, false, "/step-5.pt",
 		 "nothing was written to /checkpoints, but to /; the warning above says what helps",
 		 "set --checkpoint-dir"},
+		/* The last line names what is durable, as what it started from. */
+		{OUTCOME_FINISHED, true, false, true, "/out/step-5.pt",
+		 "nothing new is durable: the job has saved in /out, and nothing in /checkpoints",
+		 "nothing of this run"},
 	};
 	char *command[] = {(char[]){"true"}, NULL};
 
@@ -244,7 +248,7 @@ static void test_what_was_saved_elsewhere(void **state)
 		struct told_run run;
 		const char *log;
 
-		start(&run, NOTICED | NOTHING_DURABLE);
+		start(&run, cases[i].durable ? 0 : NOTICED | NOTHING_DURABLE);
 		run.facts.command = command;
 		run.reports.save_place.saved_here = false;
 		run.reports.save_place.said_elsewhere = cases[i].said;

@@ -27,6 +27,7 @@ static struct event_log events = {.fd = -1, .on_event = on_event};
 static const struct {
 	struct resume_result result;
 	bool named, refused; /* by the rules */
+	bool unchosen_store, called_training;
 	enum restore_policy policy;
 	const char *decided, *events, *line, *silent;
 } rows[] = {
@@ -47,6 +48,27 @@ static const struct {
 	 .decided = "",
 	 .events = "claimed restored ",
 	 .line = "job digits, attempt 3: restored 000002-000005, step 40, "},
+	{.result = {.attempt = {.number = 1}, .step = -1},
+	 .unchosen_store = true,
+	 .decided = "",
+	 .events = "claimed ",
+	 .line = "checkpoints in /checkpoints are kept in file:///store (--store) as job digits "
+		 "(--job): the newest 10 and the last of each day",
+	 .silent = "named after"},
+	/* Before anything is claimed, and not again then. */
+	{.result = {.step = -1},
+	 .unchosen_store = true,
+	 .called_training = true,
+	 .decided = "",
+	 .events = "",
+	 .line = "are kept in file:///store (--store) as job digits (--job): the newest 10"},
+	{.result = {.attempt = {.number = 1}, .step = -1},
+	 .unchosen_store = true,
+	 .called_training = true,
+	 .decided = "",
+	 .events = "claimed ",
+	 .line = "job digits, attempt 1: starting from scratch",
+	 .silent = "are kept in"},
 	/* A later attempt has the same name: what helps was said by the first. */
 	{.result = {.attempt = {.number = 2}, .step = -1},
 	 .decided = "",
@@ -101,6 +123,9 @@ static void test_rows(void **state)
 			.store = "file:///store",
 			.job = "digits",
 			.named = rows[i].named,
+			.private_store = rows[i].unchosen_store,
+			.says_place = rows[i].called_training,
+			.retention = &(struct forget_policy){.keep_last = 10, .keep_daily = true},
 			.policy = rows[i].policy,
 			.workspace = &workspace,
 		};

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define KEY "0123456789abcdef0123456789abcdef01234567"
+
 static char *redacted(const char *before, const char *word)
 {
 	char *command[] = {(char *)(before ? before : word), (char *)word, NULL};
@@ -65,6 +67,14 @@ static void test_masked(void **state)
 		{"env", "sig=s", "sig=***"},
 		{"--conn", "Protocol=https;AccountName=a;AccountKey=s==;Suffix=x",
 		 "Protocol=https;AccountName=a;AccountKey=***;Suffix=x"},
+		/* a key behind a word that is also used without one */
+		{"--use_wandb", KEY, "***"},
+		{"login", KEY, "***"},
+		{NULL, "--use_wandb=" KEY, "--use_wandb=***"},
+		{"-c", "wandb login " KEY " && run", "wandb login *** && run"},
+		/* a query alone */
+		{"get", "X-Amz-Signature=s", "X-Amz-Signature=***"},
+		{"get", "sv=1&sig=S%2B", "sv=1&sig=***"},
 		/* URLs */
 		{"--db", "postgres://user:PW@db/x", "postgres://user:***@db/x"},
 		{"--db", "postgres://user:P/W@db/x", "postgres://user:***@db/x"},
