@@ -1,13 +1,13 @@
 #!/bin/bash
 # Installs what is missing of the Debian or Ubuntu packages that Reprieve needs, and nothing else. Nothing missing: needs no rights.
 #
-#	install_packages.sh build|static|run|test|bench|slurm|sge|oar|radosgw|glusterfs|sshfs|venv|node|CODE...
+#	install_packages.sh build|static|run|test|bench|slurm|sge|oar|radosgw|glusterfs|sshfs|s3fs|rclone|venv|node|CODE...
 #
 #	build   to compile and pack it  run     to run the example
 #	static  for -DREPRIEVE_STATIC=ON and for the wheel, beside build
 #	test    for tests/run.sh        bench   what tests/bench compares with
 #	slurm, sge, oar  for tests/slurm, tests/sge, tests/oar
-#	radosgw, glusterfs, sshfs, venv, node  what tests/servers is made of
+#	radosgw, glusterfs, sshfs, s3fs, rclone, venv, node  what tests/servers is made of
 #	gromacs, lammps, mrbayes, iqtree, john  the codes of tests/differential/test_codes.py
 set -euo pipefail
 
@@ -20,10 +20,12 @@ readonly run=(python3 python3-numpy python3-sklearn)
 readonly test=(clang libclang-rt-dev clang-tidy clang-format cloc shellcheck valgrind libcmocka-dev python3-pytest python3-pytest-xdist git lz4 tar strace util-linux procps
 	iproute2 bindfs tini openmpi-bin musl-tools libjemalloc2 libgoogle-perftools-dev
 	zsh fish mandoc
-	python3-yaml dumb-init catatonit crun bubblewrap charliecloud parallel mpich mmdebstrap golang-github-containers-common)
+	python3-yaml dumb-init catatonit crun podman bubblewrap charliecloud parallel mpich mmdebstrap golang-github-containers-common)
 readonly radosgw=(ceph-mon ceph-osd ceph-common radosgw)
 readonly glusterfs=(glusterfs-client)
 readonly sshfs=(sshfs openssh-sftp-server)
+readonly s3fs=(s3fs)
+readonly rclone=(rclone)
 readonly slurm=(slurmctld slurmd slurm-client munge)
 readonly sge=(gridengine-master gridengine-exec gridengine-client)
 readonly oar=(oar-server oar-server-pgsql oar-node oar-user oar-user-pgsql postgresql openssh-server)
@@ -53,7 +55,7 @@ install() {
 		apt-get -qq -o DPkg::Lock::Timeout=120 install --no-install-recommends -y "$@" >"$log" 2>&1
 }
 
-[[ $# -gt 0 ]] || fail "usage: install_packages.sh build|static|run|test|bench|slurm|sge|oar|radosgw|glusterfs|sshfs|venv|node|CODE..."
+[[ $# -gt 0 ]] || fail "usage: install_packages.sh build|static|run|test|bench|slurm|sge|oar|radosgw|glusterfs|sshfs|s3fs|rclone|venv|node|CODE..."
 wanted=()
 for group; do
 	case $group in
@@ -69,9 +71,11 @@ for group; do
 	radosgw) wanted+=("${radosgw[@]}") ;;
 	glusterfs) wanted+=("${glusterfs[@]}") ;;
 	sshfs) wanted+=("${sshfs[@]}") ;;
+	s3fs) wanted+=("${s3fs[@]}") ;;
+	rclone) wanted+=("${rclone[@]}") ;;
 	venv) wanted+=("${venv[@]}") ;;
 	node) wanted+=("${node[@]}") ;;
-	*) fail "unknown group '$group': build, static, run, test, bench, slurm, sge, oar, radosgw, glusterfs, sshfs, venv, node or a code" ;;
+	*) fail "unknown group '$group': build, static, run, test, bench, slurm, sge, oar, radosgw, glusterfs, sshfs, s3fs, rclone, venv, node or a code" ;;
 	esac
 done
 

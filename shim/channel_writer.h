@@ -137,8 +137,8 @@ void saved_elsewhere_report(int directory_fd, const char *path);
 /* Our handler is installed in this process. */
 extern atomic_bool sigterm_handler_installed;
 
-/* Installs the handler if the supervisor wants it and can be identified here. Call only after
- * channel_ready(). */
+/* Installs the handler if the supervisor wants it and can be identified here, and ignores notices.
+ * Call only after channel_ready(). */
 void sigterm_handler_install(void);
 
 /* Call in a child of fork(): a signal that the parent holds is the parent's. */
@@ -159,7 +159,7 @@ sigterm_handler_fn *sigterm_handler_end_change(int signal, sigterm_handler_fn *r
 
 /* A signal that is a notice to the supervisor, and goes to every process (SIGUSR2 of Grid
  * Engine's): the kernel ignores it in a process that has no handler for it, and the application
- * sees SIG_DFL. */
+ * sees SIG_DFL. False until sigterm_handler_install(). */
 bool sigterm_handler_is_notice(int signal);
 /* sigaction() for such a signal, as the application sees it. */
 int sigterm_handler_set_notice(int signal, const struct sigaction *action, struct sigaction *old);

@@ -29,18 +29,13 @@ static bool is_deferred(int signal)
 	       atomic_load(&sigterm_handler_installed);
 }
 
-static bool is_shielded(int signal)
-{
-	return atomic_load(&sigterm_handler_installed) && sigterm_handler_is_notice(signal);
-}
-
 EXPORT int sigaction(int signal, const struct sigaction *action, struct sigaction *old)
 {
 	__typeof__(&sigaction) next = LIBC(sigaction);
 
 	if (is_deferred(signal))
 		return sigterm_handler_sigaction(signal, action, old);
-	if (is_shielded(signal))
+	if (sigterm_handler_is_notice(signal))
 		return sigterm_handler_set_notice(signal, action, old);
 	if (next)
 		return next(signal, action, old);
@@ -54,7 +49,7 @@ static handler *set_handler(int signal, handler *action, handler *(*next)(int, h
 		errno = ENOSYS;
 		return SIG_ERR;
 	}
-	if (is_shielded(signal)) {
+	if (sigterm_handler_is_notice(signal)) {
 		handler *before = next(signal, action == SIG_DFL ? SIG_IGN : action);
 
 		return before == SIG_IGN ? SIG_DFL : before;

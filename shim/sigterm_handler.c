@@ -15,6 +15,7 @@
 #define SPINS 1000
 
 atomic_bool sigterm_handler_installed;
+static atomic_bool notices_ignored;
 
 /* The application's action for SIGTERM. on_sigterm() reads `application_handler`; the rest is
  * returned to callers of sigaction(). */
@@ -336,7 +337,7 @@ sigterm_handler_fn *sigterm_handler_end_change(int signal, sigterm_handler_fn *r
 
 bool sigterm_handler_is_notice(int signal)
 {
-	return signal > 0 && signal < 32 &&
+	return atomic_load(&notices_ignored) && signal > 0 && signal < 32 &&
 	       (channel_header()->notice_signals >> (signal - 1) & 1) != 0;
 }
 
@@ -347,6 +348,7 @@ static void ignore_notices(void)
 
 	memset(&ignored, 0, sizeof(ignored));
 	ignored.sa_handler = SIG_IGN;
+	atomic_store(&notices_ignored, true);
 	for (int signal = 1; signal < 32; signal++)
 		if (sigterm_handler_is_notice(signal) && libc_sigaction(signal, NULL, &now) == 0 &&
 		    now.sa_handler == SIG_DFL)
@@ -373,13 +375,16 @@ int sigterm_handler_set_notice(int signal, const struct sigaction *action, struc
 
 void sigterm_handler_install(void)
 {
-	if (channel_sigterm_hold() == SHIM_HOLD_OFF || !peer_shares_pidns(channel_header()))
+	if (channel_sigterm_hold() == SHIM_HOLD_OFF)
+		return;
+	/* Nobody has to be known for that, so that it holds in another PID namespace too. */
+	ignore_notices();
+	if (!peer_shares_pidns(channel_header()))
 		return;
 	lock_action();
 	adopt_current_action();
 	atomic_store(&sigterm_handler_installed, true);
 	unlock_action();
-	ignore_notices();
 }
 
 void sigterm_handler_forked(void)

@@ -231,6 +231,8 @@ struct file_store {
 	ino_t inode;
 	/* Other machines may see it as well, and this one late what they do. */
 	bool shared;
+	/* Its directories could not be looked at afresh. */
+	atomic_bool late;
 };
 
 static struct file_store *file_store_of(struct store *store)
@@ -569,12 +571,15 @@ static int file_store_read(struct store *store, const char *key, uint64_t offset
  * A mount may list a directory as it was when it last looked: sshfs for 20 s, NFS for up to 60.
  * What another machine has put since, its newest snapshot too, would be passed over, and then
  * removed for it. A change of our own makes each look again: of the directory's times, which
- * nobody reads. Who may not change it sees what the mount shows.
+ * nobody reads. Where they cannot be set, names that are not listed are asked for.
  */
 static void look_afresh(struct store *store, int directory, const char *name)
 {
-	if (file_store_of(store)->shared)
-		(void)utimensat(directory, name, NULL, AT_SYMLINK_NOFOLLOW);
+	struct file_store *dir = file_store_of(store);
+
+	if (dir->shared && utimensat(directory, name, NULL, AT_SYMLINK_NOFOLLOW) < 0 &&
+	    errno != ENOENT)
+		atomic_store(&dir->late, true);
 }
 
 /* `key` is the entry's: it is added, or what lies in it comes next. */
@@ -657,6 +662,11 @@ static void file_store_describe(struct store *store, char *text, size_t capacity
 		 (unsigned)geteuid());
 }
 
+static void file_store_read_health(struct store *store, struct store_health *health)
+{
+	health->lists_late = atomic_load(&file_store_of(store)->late);
+}
+
 const struct store_ops file_store_ops = {
 	.scheme = "file",
 	.open = file_store_open,
@@ -667,4 +677,5 @@ const struct store_ops file_store_ops = {
 	.list = file_store_list,
 	.remove = file_store_remove,
 	.describe = file_store_describe,
+	.read_health = file_store_read_health,
 };

@@ -79,6 +79,11 @@ struct store {
 struct store_health {
 	/* the store has no if-absent: the backend checks first, then puts */
 	bool if_absent_guessed;
+	/* nobody knows whether the store itself does so */
+	bool if_absent_unproven;
+	/* a list may be as it was a while ago: what exists by name, and is not in it, is believed
+	 */
+	bool lists_late;
 	/* credentials go to another machine over plain http; known as soon as it is open */
 	bool in_the_clear;
 	bool skew_known;

@@ -61,6 +61,81 @@ static void add_singles(struct job_listing *listing, size_t prefix_length)
 	}
 }
 
+/* --- where lists may be late --- */
+
+bool job_record_lists_late(const struct storage *storage)
+{
+	struct store *store = storage->transfer.store;
+	struct store_health health = {0};
+
+	if (store->ops->read_health)
+		store->ops->read_health(store, &health);
+	return health.lists_late;
+}
+
+/* What cannot be read is as it was listed. Frees the key. */
+static bool exists(struct storage *storage, char *key, struct cancel *cancel)
+{
+	auto_(bytes_release) struct bytes first = {0};
+	auto_free char *own = key;
+	struct store *store = storage->transfer.store;
+
+	return store->ops->get(store, own, 0, 1, &first, cancel, NULL) == 0;
+}
+
+/* The newest attempt that is listed may have been confirmed since, and others have come. */
+static void ask_for_attempts(struct storage *storage, struct job_listing *listing,
+			     struct cancel *cancel)
+{
+	struct lineage *lineage = &listing->lineage;
+	uint32_t number = lineage_newest_attempt(lineage);
+	bool listed = number > 0;
+
+	for (number += !listed;
+	     listed || exists(storage, job_record_key_attempt(storage, number), cancel); number++) {
+		size_t at = add_attempt(listing, number);
+
+		listing->records[at].claimed |= !listed;
+		if (lineage->attempts[at].unconfirmed)
+			lineage->attempts[at].unconfirmed =
+				!exists(storage, job_record_key_confirmed(storage, number), cancel);
+		listed = false;
+	}
+}
+
+static void add_snapshot(struct job_listing *listing, struct snapshot_id id)
+{
+	struct lineage *lineage = &listing->lineage;
+	size_t at = lineage_first_from(lineage, id), behind = lineage->snapshot_count - at;
+
+	lineage->snapshots = memory_grow(lineage->snapshots, lineage->snapshot_count + 1,
+					 sizeof(*lineage->snapshots));
+	listing->manifests = memory_grow(listing->manifests, lineage->snapshot_count + 1,
+					 sizeof(*listing->manifests));
+	memmove(&lineage->snapshots[at + 1], &lineage->snapshots[at],
+		behind * sizeof(*lineage->snapshots));
+	memmove(&listing->manifests[at + 1], &listing->manifests[at],
+		behind * sizeof(*listing->manifests));
+	lineage->snapshots[at] = id;
+	listing->manifests[at] = (struct manifest_object){0};
+	lineage->snapshot_count++;
+	lineage->attempts[add_attempt(listing, id.attempt)].unconfirmed = false;
+}
+
+static void ask_for_snapshots(struct storage *storage, struct job_listing *listing,
+			      struct cancel *cancel)
+{
+	struct snapshot_id id = lineage_ask_next(&listing->lineage, 0, false);
+
+	while (!snapshot_id_is_none(id)) {
+		bool there = exists(storage, job_record_key_snapshot(storage, id), cancel);
+
+		if (there)
+			add_snapshot(listing, id);
+		id = lineage_ask_next(&listing->lineage, id.attempt, there);
+	}
+}
+
 int job_records_list_singles(struct storage *storage, struct job_listing *listing,
 			     struct cancel *cancel, struct err *err)
 {
@@ -71,6 +146,8 @@ int job_records_list_singles(struct storage *storage, struct job_listing *listin
 					       &listing->singles, cancel, err) < 0)
 		return -1;
 	add_singles(listing, strlen(prefix));
+	if (job_record_lists_late(storage))
+		ask_for_attempts(storage, listing, cancel);
 	return 0;
 }
 
@@ -165,6 +242,8 @@ int job_records_list_lineage(struct storage *storage, struct job_listing *listin
 	    (!has_unlisted_attempt(&listing->lineage) ||
 	     job_records_list_singles(storage, listing, cancel, err) == 0)) {
 		add_attempts_of_snapshots(listing);
+		if (job_record_lists_late(storage))
+			ask_for_snapshots(storage, listing, cancel);
 		return 0;
 	}
 	job_listing_release(listing);

@@ -140,6 +140,9 @@ int job_records_list_singles(struct storage *storage, struct job_listing *listin
 /* The newest attempt that left a record; 0: none did. One listing. */
 int job_records_newest_attempt(struct storage *storage, uint32_t *newest, struct cancel *cancel,
 			       struct err *err);
+/* What exists by name is believed where it is not listed (struct store_health): the lists above
+ * have it. */
+bool job_record_lists_late(const struct storage *storage);
 void job_listing_release(struct job_listing *listing);
 AUTO(struct job_listing, job_listing_release);
 

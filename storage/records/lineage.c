@@ -129,6 +129,32 @@ size_t lineage_chain(const struct lineage *lineage, uint32_t newest, struct snap
 	return count;
 }
 
+/* Of those that are listed; 0: none is. */
+static uint32_t newest_sequence(const struct lineage *lineage, uint32_t number)
+{
+	size_t behind = lineage_first_from(lineage, (struct snapshot_id){number, UINT32_MAX});
+
+	return behind > 0 && lineage->snapshots[behind - 1].attempt == number
+		       ? lineage->snapshots[behind - 1].sequence
+		       : 0;
+}
+
+struct snapshot_id lineage_ask_next(const struct lineage *lineage, uint32_t number, bool there)
+{
+	uint32_t from = number + 1;
+	size_t at;
+
+	if (there)
+		from = number;
+	else if (number == 0 && lineage->snapshot_count > 0)
+		from = lineage->snapshots[lineage->snapshot_count - 1].attempt;
+	at = lineage_attempt_from(lineage->attempts, lineage->attempt_count, from);
+	if (at == lineage->attempt_count)
+		return (struct snapshot_id){0};
+	from = lineage->attempts[at].number;
+	return (struct snapshot_id){from, newest_sequence(lineage, from) + 1};
+}
+
 static bool has_snapshot(const struct lineage *lineage, struct snapshot_id head)
 {
 	size_t first = lineage_first_from(lineage, (struct snapshot_id){head.attempt, 0});

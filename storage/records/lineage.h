@@ -62,6 +62,13 @@ uint32_t lineage_next_unread(const struct lineage *lineage, uint32_t newest, uin
  * attempt, newest snapshot first; returns its length. */
 size_t lineage_chain(const struct lineage *lineage, uint32_t newest, struct snapshot_id *chain);
 
+/*
+ * Where lists may be late: the snapshot to ask for by name, behind the newest of each attempt from
+ * that of the newest snapshot on. `number`: the attempt that was asked for last, 0 at first;
+ * `there`: what was asked for was there, and is in the lineage now. None: nothing is left to ask.
+ */
+struct snapshot_id lineage_ask_next(const struct lineage *lineage, uint32_t number, bool there);
+
 /* Fills `states`, one for each of lineage->snapshots: GOOD for a snapshot on the chain; otherwise
  * FENCED, SUPERSEDED_BY_RESTORE or SUSPECT, according to the first claim that left it behind. In
  * linear time, as long as no claim names a snapshot that was left behind. */

@@ -20,6 +20,14 @@ struct job_listing;
 
 struct storage;
 
+/* Who looks into a store and then writes takes so many times as long as our own put did, and so
+ * long at least and at most, from its look to what it has written. */
+#define WINDOW_PUTS 4
+#define WINDOW_LEAST_MS 300
+#define WINDOW_MOST_MS 5000
+/* A server that does both is fast, and most of them do not. */
+#define UNPROVEN_MOST_MS 1000
+
 /* For a dozen small files, whatever the size of a block. */
 #define ROOM_SIZE ((size_t)64 << 10)
 
@@ -107,6 +115,19 @@ int own_claim_put(struct storage *storage, const struct claim *claim, const stru
 		return -1;
 	fault_point("after_claim_put");
 	return 0;
+}
+
+/* Whoever had looked before has written by the end of this. */
+int64_t own_claim_window_ms(const struct store_health *health, int64_t put_took_ms)
+{
+	int64_t window_ms = put_took_ms * WINDOW_PUTS;
+	int64_t most_ms = health->if_absent_guessed ? WINDOW_MOST_MS : UNPROVEN_MOST_MS;
+
+	if (!health->if_absent_guessed && !health->if_absent_unproven)
+		return 0;
+	if (health->if_absent_guessed && window_ms < WINDOW_LEAST_MS)
+		return WINDOW_LEAST_MS;
+	return window_ms < most_ms ? window_ms : most_ms;
 }
 
 int own_claim_confirm(struct storage *storage, uint32_t number, struct cancel *cancel,

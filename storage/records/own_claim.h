@@ -31,6 +31,9 @@ struct own_claim {
  * Like all here but own_claim_note_time(), it blocks on the store. */
 int own_claim_put(struct storage *storage, const struct claim *claim, const struct attempt *attempt,
 		  struct cancel *cancel, struct err *err);
+/* PURE. How long to wait until a claim is looked at again, in ms, by how long its put took: where a
+ * claim is looked for and then put, another's may come over it after that. */
+int64_t own_claim_window_ms(const struct store_health *health, int64_t put_took_ms);
 /* From now on the claim counts, also if we die before the first snapshot. */
 int own_claim_confirm(struct storage *storage, uint32_t number, struct cancel *cancel,
 		      struct err *err);

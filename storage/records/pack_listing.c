@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "job_records.h"
 #include "member_view.h"
 #include "pack_aside.h"
 #include "storage/storage.h"
@@ -195,6 +196,16 @@ int pack_listing_get_named(struct storage *storage, const struct manifest *manif
 	return result;
 }
 
+/* It exists by name, with its last byte, and was listed late. */
+static bool is_unlisted(struct storage *storage, const char *key, uint64_t size)
+{
+	auto_(bytes_release) struct bytes last = {0};
+	struct store *store = storage->transfer.store;
+
+	return size > 0 && job_record_lists_late(storage) &&
+	       store->ops->get(store, key, size - 1, 1, &last, NULL, NULL) == 0;
+}
+
 int pack_listing_check(struct storage *storage, const struct manifest *manifest,
 		       const struct store_listing *packs, struct err *err)
 {
@@ -202,9 +213,9 @@ int pack_listing_check(struct storage *storage, const struct manifest *manifest,
 		auto_free char *key = transfer_pack_key(&storage->transfer, manifest->packs[i].key);
 		const struct store_object *object = store_listing_find(packs, key);
 
-		if (!object)
+		if (!object && !is_unlisted(storage, key, manifest->packs[i].bytes))
 			return err_set(err, ERR_CORRUPT, "pack %s is missing", key);
-		if (object->size != manifest->packs[i].bytes)
+		if (object && object->size != manifest->packs[i].bytes)
 			return err_set(err, ERR_CORRUPT, "pack %s has %llu bytes instead of %llu",
 				       key, (unsigned long long)object->size,
 				       (unsigned long long)manifest->packs[i].bytes);

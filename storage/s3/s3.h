@@ -38,4 +38,9 @@ struct s3_move {
 enum call_verdict s3_reply_judge(unsigned asked, const struct s3_reply *reply, struct s3_move *move,
 				 struct err *err);
 
+/* PURE. Is this one of the servers that are known to decide "If-None-Match: *" and put in one step?
+ * By the headers Server and x-amz-request-id of an answer; NULL: not there. Another one may look,
+ * and then put. */
+bool s3_server_is_atomic(const char *server, const char *request_id);
+
 #endif

@@ -11,6 +11,7 @@
 #include "storage/http/http.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,6 +167,22 @@ enum call_verdict s3_reply_judge(unsigned asked, const struct s3_reply *reply, s
 	return verdict;
 }
 
+/* Ceph names itself by its requests alone: tx, a number, the time, the instance and the zone. */
+bool s3_server_is_atomic(const char *server, const char *request_id)
+{
+	static const char *const known[] = {"AmazonS3", "MinIO", "SeaweedFS", "cloudflare"};
+	size_t parts = 1;
+
+	for (size_t i = 0; server && i < sizeof(known) / sizeof(*known); i++)
+		if (text_starts(server, known[i]))
+			return true;
+	if (!request_id || !text_starts(request_id, "tx"))
+		return false;
+	for (const char *at = request_id; *at; at++)
+		parts += *at == '-';
+	return parts >= 4;
+}
+
 /*
  * A bucket as calls see it: address, credentials, connections. A call is signed anew at each try,
  * and follows where the bucket turns out to be: region and host are then remembered for all later
@@ -179,6 +196,7 @@ struct s3_bucket {
 	pthread_mutex_t mutex;     /* holds address.region and `host`, which an answer may change */
 	struct s3_address address; /* bucket and prefix never change */
 	char *host;                /* NULL: the address's own */
+	atomic_bool atomic;        /* s3_server_is_atomic(), by the last answer */
 };
 
 static void s3_bucket_release(struct s3_bucket *bucket);
@@ -333,6 +351,9 @@ static enum call_verdict judge_response(void *arg, const struct http_response *r
 	struct s3_move move;
 	enum call_verdict verdict = s3_reply_judge(call_attempt->call->asked, &reply, &move, err);
 
+	atomic_store(&call_attempt->bucket->atomic,
+		     s3_server_is_atomic(http_header(response, "server"),
+					 http_header(response, "x-amz-request-id")));
 	if (verdict == CALL_MOVED)
 		note_move(call_attempt->bucket, &move);
 	return verdict;
@@ -521,6 +542,8 @@ static void s3_read_health(struct store *store, struct store_health *health)
 	http_store_read_health(store, health);
 	health->in_the_clear = s3_address_is_in_the_clear(&s3_of(store)->bucket.address);
 	health->if_absent_guessed = !s3_of(store)->bucket.settings.conditional;
+	health->if_absent_unproven = s3_of(store)->bucket.settings.endpoint &&
+				     !atomic_load(&s3_of(store)->bucket.atomic);
 }
 
 const struct store_ops s3_store_ops = {

@@ -13,11 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A store that is looked into and then written to takes so many times as long as our own put did,
- * and so long at least and at most, from its look to what it has written. */
-#define WINDOW_PUTS 4
-#define WINDOW_LEAST_MS 300
-#define WINDOW_MOST_MS 5000
 /* races to lose before giving up */
 #define CLAIM_TRIES_MOST 100
 /* claims of one call: each repeats because a commit slipped in before the claim */
@@ -412,22 +407,16 @@ enum second_look {
 	CLAIM_LOST,
 };
 
-/* Where a claim is looked for and then put, another's may have been put over ours after we did:
- * whoever had looked before has written by the end of this. */
 static int outlast_window(const struct claiming *claiming, struct err *err)
 {
 	struct store *store = claiming->storage->transfer.store;
 	struct store_health health = {0};
-	int64_t window_ms = claiming->put_took_ms * WINDOW_PUTS;
+	int64_t window_ms;
 
 	if (store->ops->read_health)
 		store->ops->read_health(store, &health);
-	if (!health.if_absent_guessed)
-		return 0;
-	window_ms = window_ms < WINDOW_LEAST_MS  ? WINDOW_LEAST_MS
-		    : window_ms > WINDOW_MOST_MS ? WINDOW_MOST_MS
-						 : window_ms;
-	return cancel_sleep(claiming->cancel, window_ms, err);
+	window_ms = own_claim_window_ms(&health, claiming->put_took_ms);
+	return window_ms > 0 ? cancel_sleep(claiming->cancel, window_ms, err) : 0;
 }
 
 static int ask_lineage(struct storage *storage, const void *about, void *answer,

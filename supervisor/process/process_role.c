@@ -40,7 +40,7 @@ static const struct program programs[] = {
 	{"orterun", ROLE_LAUNCHER}, {"orted", ROLE_LAUNCHER}, {"prterun", ROLE_LAUNCHER},
 	{"prted", ROLE_LAUNCHER}, {"prun", ROLE_LAUNCHER}, {"hydra_pmi_proxy", ROLE_LAUNCHER},
 	{"mpiexec.hydra", ROLE_LAUNCHER}, {"srun", ROLE_LAUNCHER}, {"ssh", ROLE_LAUNCHER},
-	{"docker", ROLE_LAUNCHER}, {"podman", ROLE_LAUNCHER},
+	{"docker", ROLE_LAUNCHER}, {"podman", ROLE_LAUNCHER}, {"conmon", ROLE_LAUNCHER},
 	{"rsync", ROLE_COPIER}, {"rclone", ROLE_COPIER}, {"cp", ROLE_COPIER}, {"mv", ROLE_COPIER},
 	{"tar", ROLE_COPIER}, {"scp", ROLE_COPIER}, {"gsutil", ROLE_COPIER},
 	{"gcloud", ROLE_COPIER}, {"gcloud.py", ROLE_COPIER}, {"aws", ROLE_COPIER},

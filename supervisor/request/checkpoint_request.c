@@ -296,13 +296,16 @@ static void derive_rows(struct facts *facts)
 		int found = find_row(facts->tree, process->parent);
 		int parent = found < (int)i ? found : -1;
 		const struct row *above = parent >= 0 ? &facts->rows[parent] : NULL;
+		enum process_role role = process_role(process);
 
 		facts->rows[i] = (struct row){
 			.parent = parent,
 			.catches_signal = catches_signal(process, criteria->signal),
-			.role = process_role(process),
-			.below_main =
-				process->pid == criteria->main_pid || (above && above->below_main),
+			.role = role,
+			/* A launcher beside the main process is one that it has handed its work
+			 * to, as podman does to conmon. */
+			.below_main = process->pid == criteria->main_pid ||
+				      (above ? above->below_main : role == ROLE_LAUNCHER),
 			.is_helper =
 				process_role_is_data_worker(process,
 							    above ? &facts->tree->processes[parent]

@@ -81,7 +81,7 @@ struct rank_selection {
  *      catches the signal;
  *   2. those that have saved before and catch it, and processes beside them that run the same
  *      script;
- *   3. from the main process downwards, the first processes that catch it;
+ *   3. from the main process downwards, and from a launcher beside it, the first that catch it;
  *   4. the topmost shell or other wrapper that catches it.
  * Launchers, copiers, DataLoader workers and, without a rank, writers that have not saved before
  * are never selected. `whom` may reduce the result to one rank. If `asked` is not empty, only ranks

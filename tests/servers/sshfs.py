@@ -6,11 +6,11 @@ import subprocess
 
 from server import CannotInstall, Server, install
 
-SERVES = "#!/bin/sh\nexec /usr/lib/openssh/sftp-server\n"
 
 
 class Sshfs(Server):
     name = "sshfs"
+    refuses = ""  # of what a client may want
 
     def start(self):
         if os.geteuid() != 0 or not os.path.exists("/dev/fuse"):
@@ -18,7 +18,7 @@ class Sshfs(Server):
         install("sshfs")
         self.mounts = []
         (self.path / "disk").mkdir()
-        (self.path / "ssh").write_text(SERVES)
+        (self.path / "ssh").write_text(f"#!/bin/sh\nexec /usr/lib/openssh/sftp-server {self.refuses}\n")
         (self.path / "ssh").chmod(0o755)
 
     def mount(self):
@@ -34,3 +34,9 @@ class Sshfs(Server):
         for place in getattr(self, "mounts", []):
             subprocess.run(["umount", "--lazy", place], check=False)
         super().stop()
+
+
+class SshfsWithoutTimes(Sshfs):
+    """A directory's times cannot be set there, as on SFTP servers that keep objects: nothing makes its mount look again before its time."""
+    name = "sshfs-without-times"
+    refuses = "-P setstat,fsetstat"

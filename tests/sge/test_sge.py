@@ -3,6 +3,7 @@ import json
 import re
 import shlex
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -34,8 +35,11 @@ class Work:
         return (f"exec {shlex.join(map(str, words))} --checkpoint-dir {self.path}/checkpoints{each} -- {PYTHON} {SAVER} --pause 0.05 {saver} "
                 '--steps "$([ "$RESTARTED" = 0 ] && echo 1000000 || echo 1)"')
 
-    def submit(self, script, *options, notify=("-notify",)):
-        self.jobs.append(self.sge.submit(script + "\n", *notify, "-o", self.path / "log", "-wd", self.path, *options))
+    def submit(self, script, *options, notify=("-notify",), **more):
+        if more:  # as another user
+            self.path.chmod(0o777)
+            script = f"export HOME={self.path}\n{script}"
+        self.jobs.append(self.sge.submit(script + "\n", *notify, "-o", self.path / "log", "-wd", self.path, *options, **more))
         return self.jobs[-1]
 
     def log(self, name="log"):
@@ -133,18 +137,42 @@ def test_a_static_program_has_no_shield(sge, work):
     assert "SIGUSR2" in work.log()
 
 
-def test_every_process_is_shielded(sge, work):
-    """One in another session among them. (Of root's jobs, 8.1.9 signals the process group alone; the unit tests look at the shim.)"""
-    inner = (f"setsid {PYTHON} -c 'import time; print(\"apart\", flush=True); time.sleep(5); print(\"alive\", flush=True)' & disown; "
-             "echo resumes 0; while :; do sleep 0.2; done")
-    words = [REPRIEVE, "run", "--notice", "none", "--grace", "15", "--store", f"file://{work.path}/store",
-             "--exit-policy", "sge", "--checkpoint-dir", f"{work.path}/checkpoints", "--", "bash", "-c", inner]
-    job = work.submit("exec " + shlex.join(map(str, words)))
+APART = "import os, time\nprint('apart', flush=True)\nwhile not os.path.exists('over'): time.sleep(0.1)\nprint('alive', flush=True)"
+OWN_SESSION = ["setsid"]
+# As container runtimes do, with signals as they are by default.
+OWN_PIDS = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "sh", "-c", 'env --default-signal "$@"; exit $?', "sh"]
+
+
+@pytest.mark.parametrize("apart, shield", [(OWN_SESSION, "on"), (OWN_PIDS, "on"), (OWN_SESSION, "off"), (OWN_PIDS, "off")],
+                         ids=["session", "pid_namespace", "session_unshielded", "pid_namespace_unshielded"])
+def test_every_process_is_shielded(sge, work, apart, shield):
+    """A user's jobs are signalled by the group that Grid Engine gives each; of root's, 8.1.9 signals the process group alone."""
+    probe = ["setpriv", "--reuid=nobody", "--init-groups", *apart, "true"]
+    if subprocess.run(probe, capture_output=True).returncode:
+        pytest.skip(f"not possible here: {shlex.join(probe)}")
+    words = [REPRIEVE, "run", "--notice", "none", "--grace", "15", "--store", f"file://{work.path}/store", "--shield", shield,
+             "--exit-policy", "sge", "--checkpoint-dir", f"{work.path}/checkpoints", "--", "bash", "-c",
+             f"{shlex.join([*apart, PYTHON, '-c', APART])} & while [ ! -e over ]; do sleep 0.2; done; wait"]
+    job = work.submit("exec " + shlex.join(map(str, words)), user="nobody")
     work.wait_log("^apart$")
-    work.started()
     sge.call("qdel", job)
-    work.wait_log("^alive$")
+    work.wait_log(r"SIGUSR2 \(-notify\)")
+    (work.path / "over").touch()
     sge.wait(f"job {job} to be gone\n{work.log()}", lambda: not sge.states(job))
+    assert ("alive" in work.log()) == (shield == "on"), work.log()
+
+
+def test_a_job_that_is_moved_is_not_told(sge, work):
+    """`-ckpt` with `when x`: a suspension is SIGKILL at once, whatever -notify says. The next start has what was durable."""
+    job = work.submit(work.run("--snapshot-interval", "0", saver=""), "-ckpt", "move", user="nobody")
+    work.started()
+    sge.wait("a snapshot", lambda: work.snapshots(f"sge-{job}"))
+    sge.call("qmod", "-sq", "work")
+    sge.wait("the job to be queued again", lambda: is_queued(sge, job))
+    assert "SIGUSR" not in work.log() and "preempted" not in work.log(), work.log()
+    sge.call("qmod", "-usq", "work")
+    sge.wait(f"job {job} to be gone\n{work.log()}", lambda: not sge.states(job))
+    work.resumed()
 
 
 # --- arrays ---

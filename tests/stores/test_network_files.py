@@ -2,7 +2,6 @@
 What one has written the other learns of only by asking the server; names are taken, and locks are held, by the server alone.
 """
 import json
-import re
 
 import pytest
 from fixtures import serve
@@ -10,6 +9,7 @@ from gang import Gang, assert_not_torn
 from gluster import Gluster
 from harness import PYTHON, SAVER, Place
 from test_faults import resumed_step
+from test_two_starts import start_two_at_once
 
 
 @pytest.fixture(scope="module")
@@ -54,14 +54,7 @@ def test_the_next_machine_goes_on(shared, machines, tmp_path):
 
 def test_a_name_is_for_one_of_them(shared, machines):
     """Both start the job at once, from the two mounts, again and again: no attempt is had by two, and none is lost."""
-    for _ in range(5):
-        runs = [shared.run(PYTHON, "-c", "raise SystemExit(1)", store=shared.store_on(mount), directory=shared.path / f"own{number}",
-                           options=("--take-over",))
-                for number, mount in enumerate(machines)]
-        for run in runs:
-            run.wait()
-    attempts = [int(number) for run in shared.runs for number in re.findall(r"attempt (\d+): starting", run.err)]
-    assert sorted(attempts) == list(range(1, 11)), "\n".join(map(str, shared.runs))
+    start_two_at_once(shared, [shared.store_on(mount) for mount in machines], rounds=5)
 
 
 def test_a_directory_that_two_members_see(shared, machines):

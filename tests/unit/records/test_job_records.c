@@ -115,9 +115,31 @@ static void test_claims(void **state)
 	}
 }
 
+static void test_the_pause_before_a_claim_is_looked_at_again(void **state)
+{
+	static const struct {
+		bool guessed, unproven;
+		int64_t put_took_ms, pause_ms;
+	} rows[] = {
+		{false, false, 0, 0},   {false, false, 9000, 0},   {false, true, 0, 0},
+		{false, true, 30, 120}, {false, true, 9000, 1000}, {true, false, 0, 300},
+		{true, true, 100, 400}, {true, false, 9000, 5000},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct store_health health = {.if_absent_guessed = rows[i].guessed,
+						    .if_absent_unproven = rows[i].unproven};
+
+		assert_int_equal(own_claim_window_ms(&health, rows[i].put_took_ms),
+				 rows[i].pause_ms);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_pause_before_a_claim_is_looked_at_again),
 		cmocka_unit_test(test_names_of_manifests),
 		cmocka_unit_test(test_claims),
 		cmocka_unit_test(test_names_of_numbered_records),

@@ -198,11 +198,63 @@ static void test_state_and_chain_agree_always(void **state)
 	}
 }
 
+/* What is asked for, where what is in `there` exists and is found. */
+static void test_names_are_asked_for_behind_the_newest_of_each(void **state)
+{
+	static const struct {
+		uint32_t attempts[4];
+		const char *listed[4], *there[4], *asked;
+	} rows[] = {
+		{{0}, {NULL}, {NULL}, ""},
+		{{1}, {NULL}, {NULL}, "1.1"},
+		{{1}, {NULL}, {"1.1", "1.2"}, "1.1 1.2 1.3"},
+		{{1}, {"1.1", "1.2"}, {"1.3"}, "1.3 1.4"},
+		{{1, 2}, {"1.1"}, {"1.2", "2.1"}, "1.2 1.3 2.1 2.2"},
+		/* Behind what is forgotten, and before an attempt that has saved nothing. */
+		{{1, 2, 4, 5}, {"2.7"}, {"5.1"}, "2.8 4.1 5.1 5.2"},
+		/* Of an older one, what is not listed was removed. */
+		{{1, 2}, {"1.1", "2.3"}, {"1.2"}, "2.4"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct lineage_attempt attempts[4] = {{0}};
+		struct snapshot_id snapshots[MOST];
+		struct lineage lineage = {.attempts = attempts, .snapshots = snapshots};
+		char text[128] = "", one[32];
+		struct snapshot_id id;
+		bool there = false;
+
+		while (lineage.attempt_count < 4 && rows[i].attempts[lineage.attempt_count]) {
+			attempts[lineage.attempt_count].number =
+				rows[i].attempts[lineage.attempt_count];
+			lineage.attempt_count++;
+		}
+		for (size_t j = 0; j < 4 && rows[i].listed[j]; j++)
+			snapshots[lineage.snapshot_count++] = parse_id(rows[i].listed[j]);
+		id = lineage_ask_next(&lineage, 0, false);
+		while (id.attempt > 0) {
+			snprintf(one, sizeof(one), "%u.%u", id.attempt, id.sequence);
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s",
+				 *text ? " " : "", one);
+			there = false;
+			for (size_t j = 0; j < 4 && rows[i].there[j]; j++)
+				there |= strcmp(rows[i].there[j], one) == 0;
+			/* Behind all others, in these rows. */
+			if (there)
+				snapshots[lineage.snapshot_count++] = id;
+			id = lineage_ask_next(&lineage, id.attempt, there);
+		}
+		assert_string_equal(text, rows[i].asked);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stories),
 		cmocka_unit_test(test_state_and_chain_agree_always),
+		cmocka_unit_test(test_names_are_asked_for_behind_the_newest_of_each),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -225,11 +225,38 @@ static void test_hint(void **state)
 	assert_null(strstr(err.text, "s3:ListBucket"));
 }
 
+static void test_servers_that_decide_and_put_in_one_step(void **state)
+{
+	static const struct {
+		const char *server, *request_id;
+		bool atomic;
+	} rows[] = {
+		{"AmazonS3", "4442587FB7D0A2F9", true},
+		{"MinIO", "18ECC80820C42A60", true},
+		{"SeaweedFS 8000GB 4.48", "18ECC80820C42A6095F73F3D", true},
+		{"cloudflare", NULL, true},
+		/* radosgw; Swift's s3api has two parts. */
+		{NULL, "tx00000000000000000000a-0056a5f6a6-1063-default", true},
+		{NULL, "tx2c2d1b8d0a4d4f6c9a0d6-0056a5f6a6", false},
+		{"nginx", "4442587FB7D0A2F9", false},
+		{"Werkzeug/3.1 MinIO", NULL, false},
+		{NULL, NULL, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_int_equal(s3_server_is_atomic(rows[i].server, rows[i].request_id),
+				 rows[i].atomic);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_verdicts), cmocka_unit_test(test_strangers),
-		cmocka_unit_test(test_moves),    cmocka_unit_test(test_bad_location),
+		cmocka_unit_test(test_servers_that_decide_and_put_in_one_step),
+		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_strangers),
+		cmocka_unit_test(test_moves),
+		cmocka_unit_test(test_bad_location),
 		cmocka_unit_test(test_hint),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -552,6 +552,7 @@ static void test_described(void **state)
 	assert_null(strstr(text, "SK"));
 	store->ops->read_health(store, &health);
 	assert_false(health.if_absent_guessed);
+	assert_true(health.if_absent_unproven);
 	assert_true(health.skew_known);
 	assert_true(llabs(health.skew_ms) < 60000);
 }

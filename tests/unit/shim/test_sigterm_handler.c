@@ -149,11 +149,13 @@ static bool ignores_notices(void)
 static void test_a_notice_is_ignored_by_who_has_no_handler(void **state)
 {
 	(void)state;
-	for (int asked = 0; asked < 2; asked++) {
+	for (int row = 0; row < 4; row++) {
+		bool asked = row & 1;
 		pid_t child;
 
 		fill_header();
 		header->sigterm_hold = SHIM_HOLD_ACTIVE;
+		header->namespace_inode += row >= 2; /* also in a container of the job's own */
 		header->notice_signals = asked ? 1u << (SIGUSR1 - 1) | 1u << (SIGUSR2 - 1) : 0;
 		child = fork();
 		if (child == 0) {
