@@ -22,7 +22,7 @@ PAGES = [README, ROOT / "cloud" / "NOTICES.md", ROOT / "storage" / "STORES.md",
 BLOCK = re.compile(r"^```(\w*) ?(\w*)\n(.*?)^```$", re.S | re.M)
 # Options of other programs, as torchrun, scancel and oarsub, and of tests/frameworks/run.sh, that a page names.
 OF_OTHERS = {"init", "single-child", "checkpoint", "batch", "stop-timeout", "time", "signal", "open-mode", "write", "api-key",
-             "nnodes", "node-rank", "num", "machine"}
+             "nnodes", "node-rank", "num", "machine", "env-host"}
 
 
 def blocks():
