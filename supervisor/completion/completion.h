@@ -26,6 +26,7 @@
  *
  *	tracker.h		collects the evidence on the loop, asks the detector, calls back
  *	snapshot_plan.h		PURE: what a snapshot may hold, as of one moment
+ *	directory_view.h	what the core needs to know of the directory, as of one moment
  *	content_check.h		checks a directory's files by format and by layout rules; blocks
  *
  * Of this folder only:

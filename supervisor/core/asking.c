@@ -8,7 +8,7 @@
 
 bool asks_by_flag(const struct job_rules *rules, const struct job_view *view)
 {
-	return rules->ask == REQUEST_FLAG || (rules->may_flag && view->polled);
+	return rules->ask == REQUEST_FLAG || (rules->may_flag && view->directory.polled);
 }
 
 bool job_can_request(const struct job_rules *rules, const struct job_view *view)
@@ -110,7 +110,7 @@ void job_end_requests(struct job_model *model, struct job_effects *effects)
 static bool is_still_saving(const struct step *step)
 {
 	return step->model->asking.sent_ms > 0 && !step->model->asking.answered &&
-	       step->view->rank_saving && step->view->saving;
+	       step->view->rank_saving && step->view->directory.saving;
 }
 
 static void make_request(const struct step *step, enum save_reason cause, void *client,
@@ -123,7 +123,8 @@ static void make_request(const struct step *step, enum save_reason cause, void *
 				    .cause = cause,
 				    .client = client,
 				    .until_asked = until_asked,
-				    .saving = asked ? step->view->saving : is_still_saving(step),
+				    .saving = asked ? step->view->directory.saving
+						    : is_still_saving(step),
 			    });
 	/* The others have been asked for the one that serves it. */
 	if (cause != SAVED_AT_NOTICE && step->model->requests.made > 0)
@@ -205,5 +206,5 @@ void on_save_over_due(const struct step *step)
 {
 	if (step->model->state == JOB_RUNNING)
 		step_requests(step, (struct request_event){.kind = REQUEST_EV_SAVE_OVER,
-							   .saving = step->view->saving});
+							   .saving = step->view->directory.saving});
 }

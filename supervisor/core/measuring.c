@@ -136,7 +136,7 @@ void note_save_ended(const struct step *step)
 
 	if (step->view->child_running && now_ms >= model->measured.same_save_until_ms)
 		save_rhythm_note(&model->measured.rhythm, now_ms);
-	model->measured.same_save_until_ms = step->view->partners_until_ms;
+	model->measured.same_save_until_ms = step->view->directory.partners_until_ms;
 	model->measured.saving_ms = 0;
 	if (began_ms == 0)
 		return;

@@ -303,7 +303,7 @@ static void on_child_exited(const struct step *step, const struct child_exit *ch
 {
 	step->model->facts.wait_status = child->mapped_status;
 	step->model->facts.resumes = child->resumes;
-	step->model->snapshots.ended_running = step->view->running_generation;
+	step->model->snapshots.ended_running = step->view->directory.running_generation;
 	live(step, EV_CHILD_EXITED);
 }
 

@@ -54,7 +54,7 @@ static int64_t kill_time_ms(const struct step *step)
 	const struct kill_facts facts = {
 		.told_ms = model->told_ms,
 		.pending = job_has_pending(model),
-		.closed_ms = needs_no_more_time(step) ? 0 : step->view->closed_ms,
+		.closed_ms = needs_no_more_time(step) ? 0 : step->view->directory.closed_ms,
 	};
 
 	return deadline_budget_kill_ms(&model->budget, &facts);
@@ -77,7 +77,7 @@ static int64_t rest_due_ms(const struct step *step)
 
 	if (kill_ms == CLOCK_NEVER)
 		kill_ms = since_ms + STOP_PATIENCE_MS;
-	return deadline_budget_rest_ms(since_ms, kill_ms, step->view->saving);
+	return deadline_budget_rest_ms(since_ms, kill_ms, step->view->directory.saving);
 }
 
 /* No event says that the job has closed what it was writing, so it is looked for. */
@@ -92,7 +92,8 @@ static int64_t stopping_due_ms(const struct step *step)
 	if (model->killed)
 		return now_ms + KILL_AGAIN_MS;
 	if (!model->rest_told)
-		at_ms = earlier_of(at_ms, step->view->saving ? check_ms : rest_due_ms(step));
+		at_ms = earlier_of(at_ms,
+				   step->view->directory.saving ? check_ms : rest_due_ms(step));
 	if (model->stop.stands && !needs_no_more_time(step))
 		at_ms = earlier_of(at_ms, check_ms < model->budget.stop_until_ms
 						  ? model->budget.stop_until_ms
@@ -124,7 +125,7 @@ struct preemption_facts forecast_at_stop(const struct step *step, bool asks)
 
 	facts.can_ask = asks;
 	facts.trains_on = model->stop.stands && !model->stop.by_sigterm;
-	if (step->view->saving)
+	if (step->view->directory.saving)
 		facts.saving_for_ms = step->view->now_ms - began_ms;
 	return facts;
 }
@@ -207,7 +208,7 @@ void on_budget_due(const struct step *step)
 		return;
 	/* A save is under way: it gets the time that was reserved for exiting. So does the next
 	 * save of a job that was not told anything, if it is due by then. */
-	if (waits && step->view->saving)
+	if (waits && step->view->directory.saving)
 		arm(step, TIMER_BUDGET, stop_ms);
 	else if (waits && model->asking.sent_ms == 0 && awaits_a_save(step))
 		arm(step, TIMER_BUDGET, earlier_of(now_ms + NEXT_SAVE_CHECK_MS, stop_ms));

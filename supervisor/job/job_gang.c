@@ -160,7 +160,7 @@ static void take_part(struct job *job, const struct snapshot_round *round)
 		gang_feed_note_part_begun(feed, round->number, round->older ? 0 : round->generation,
 					  round->older ? round->step : feed->here.step, false);
 		snapshot_queue_take_round(job->snapshots, round);
-	} else if (round->final && tracker_holds_less(job->tracker)) {
+	} else if (round->final && tracker_look(job->tracker, false, false).holds_less) {
 		gang_feed_note_part_ended(feed, round->number, GANG_PART_IMPOSSIBLE, false,
 					  "its newest checkpoint is not whole");
 	} else {

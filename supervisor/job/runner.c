@@ -96,32 +96,12 @@ void job_forget_client(struct job *job, void *client)
 
 /* --- what the parts say --- */
 
-static void look_at_directory(const struct job *job, struct job_view *view)
-{
-	struct tracker *tracker = job->tracker;
-	struct progress_page *page = tracker_page(tracker);
-
-	view->saving = tracker_is_saving(tracker);
-	view->own_word = tracker_has_own_word(tracker);
-	if (job->model.state == JOB_STOPPING)
-		view->closed_ms = tracker_provable_ms(tracker);
-	view->replacing = tracker_is_replacing(tracker);
-	view->partners_until_ms = tracker_awaited_until_ms(tracker, job->model.stop.stands);
-	view->only_running = tracker_has_only_running_files(tracker);
-	view->holds_less = tracker_holds_less(tracker);
-	view->last_write_ms = tracker_last_write_ms(tracker);
-	view->running_generation = tracker_running_generation(tracker);
-	view->running_work = tracker_has_running_work(tracker);
-	view->polled = page && progress_page_count_polling(page) > 0;
-	view->reported_step = page ? progress_page_last_step(page) : -1;
-}
-
 struct job_view job_look(const struct job *job, bool about_stop)
 {
 	struct job_view view = {
 		.now_ms = clock_monotonic_ms(),
 		.child_running = job->child.running || job->outlived.waits,
-		.reported_step = -1,
+		.directory = {.reported_step = -1},
 		.any_rank = job->ranks.progress.count > 0,
 		.rank_saving = rank_progress_saving(&job->ranks.progress) > 0,
 		.usual_window_ms = preemption_forecast_window_of(job->cloud),
@@ -129,7 +109,8 @@ struct job_view job_look(const struct job *job, bool about_stop)
 	};
 
 	if (job->tracker)
-		look_at_directory(job, &view);
+		view.directory = tracker_look(job->tracker, job->model.stop.stands,
+					      job->model.state == JOB_STOPPING);
 	if (job->snapshots) {
 		view.uploading = snapshot_queue_progress(job->snapshots, &view.bytes_done,
 							 &view.bytes_total);

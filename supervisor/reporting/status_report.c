@@ -91,7 +91,7 @@ static const char *awaited_text(const struct run_facts *run)
 		return NULL;
 	if (model->state == JOB_STOPPING)
 		return "the job is ending";
-	if (run->view.saving)
+	if (run->view.directory.saving)
 		return "the job is saving";
 	/* It cannot be asked, and nobody waits for its end (core/stopping.c). */
 	if (model->asking.sent_ms == 0 && !model->deferral.awaited && !model->plan.upload_first)

@@ -390,24 +390,22 @@ int resume_lock_directory(struct start *start, const char *nonce, struct err *er
 static int open_full_store(struct start *start, const struct storage_options *options,
 			   struct err *err)
 {
+	struct resume_result *result = start->result;
 	struct storage_options reading = *options;
 	struct err why = {0};
 
-	start->result->no_room = true;
-	start->result->full = *err;
+	result->no_room = true;
+	result->full = *err;
 	reading.create = false;
 	reading.read_only = true;
-	if (storage_open(&reading, &start->result->storage, start->cancel, &why) < 0)
+	if (storage_open(&reading, &result->storage, start->cancel, &why) < 0)
 		return why.kind == ERR_NOT_FOUND ? 0 : -1;
-	if (!forget_by_policy(start, start->result->storage))
+	if (!forget_by_policy(start, result->storage))
 		return 0;
-	storage_close(start->result->storage);
-	start->result->storage = NULL;
-	start->result->no_room =
-		storage_open(options, &start->result->storage, start->cancel, &why) < 0;
-	return start->result->no_room
-		       ? storage_open(&reading, &start->result->storage, start->cancel, err)
-		       : 0;
+	storage_close(result->storage);
+	result->storage = NULL;
+	result->no_room = storage_open(options, &result->storage, start->cancel, &why) < 0;
+	return result->no_room ? storage_open(&reading, &result->storage, start->cancel, err) : 0;
 }
 
 /* The first that is heard of the store: until then nobody knows whether it is there. */

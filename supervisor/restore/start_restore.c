@@ -144,6 +144,7 @@ static void log_moved_aside(const struct start *start, const char *aside)
 
 static int restore_snapshot(struct start *start, const struct path_set *left_out, struct err *err)
 {
+	const struct resume_request *request = start->request;
 	struct workspace *workspace = start->workspace;
 	auto_free char *staging = workspace_new_staging(workspace, err);
 	auto_free char *aside = NULL;
@@ -159,16 +160,14 @@ static int restore_snapshot(struct start *start, const struct path_set *left_out
 		(void)beneath_remove_tree(workspace->folder, staging, NULL);
 		return -1;
 	}
-	if (workspace_install(workspace, staging, &files, start->request->patterns, &aside, err) <
-	    0)
+	if (workspace_install(workspace, staging, &files, request->patterns, &aside, err) < 0)
 		return -1;
 	if (aside)
 		log_moved_aside(start, aside);
 	log_clashes(&start->result->restored, start->result->sharers != NULL);
 	/* The snapshot may come from a run that did not check files. */
-	if (start->request->looks &&
-	    quarantine_torn(workspace, start->request->profile, start->request->patterns,
-			    start->request->gang.member > 0, NULL, NULL, err) < 0)
+	if (request->looks && quarantine_torn(workspace, request->profile, request->patterns,
+					      request->gang.member > 0, NULL, NULL, err) < 0)
 		return -1;
 	/* A snapshot also holds empty directories, such as that of the next checkpoint, created
 	 * before its files. */
