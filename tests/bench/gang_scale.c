@@ -300,7 +300,7 @@ static int start_member(struct member *member, struct err *err)
 	};
 
 	while (step != START_STEP_START) {
-		if (gang_start_next(&start, &step, NULL, err) < 0 ||
+		if (gang_start_next(&start, &step, err) < 0 ||
 		    (step == START_STEP_CLAIM && claim_for_all(member, &start, err) < 0))
 			return -1;
 		if (step != START_STEP_RESTORE)
@@ -308,7 +308,7 @@ static int start_member(struct member *member, struct err *err)
 		if ((member->attempt.number != start.claim.attempt &&
 		     storage_gang_adopt(member->storage, start.claim.attempt, &member->attempt,
 					NULL, err) < 0) ||
-		    restore_part(member, err) < 0 || gang_start_restored(&start, NULL, err) < 0)
+		    restore_part(member, err) < 0 || gang_start_restored(&start, err) < 0)
 			return -1;
 	}
 	if (member->number == 0)
