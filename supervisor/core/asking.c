@@ -59,27 +59,22 @@ static void translate(const struct step *step, const struct request_effect *effe
 {
 	switch (effect->kind) {
 	case REQUEST_DO_ASK:
-		ask(step);
-		break;
+		return ask(step);
 	case REQUEST_DO_STOP_ASKING:
 		cancel_deferral(step);
-		act(step, JOB_DO_STOP_ASKING);
-		break;
+		return act(step, JOB_DO_STOP_ASKING);
 	case REQUEST_DO_USE_SAVE:
-		say(step, SAY_SAVE_IS_USED);
-		break;
+		return say(step, SAY_SAVE_IS_USED);
 	case REQUEST_DO_BEGIN_LATER:
-		arm(step, TIMER_SAVE_OVER, step->view->now_ms + SAVE_OVER_CHECK_MS);
-		break;
+		return arm(step, TIMER_SAVE_OVER, step->view->now_ms + SAVE_OVER_CHECK_MS);
 	case REQUEST_DO_REPLY_ASKED:
 	case REQUEST_DO_REPLY_SAVED:
 	case REQUEST_DO_REPLY_DURABLE:
 	case REQUEST_DO_REPLY_FAILED:
-		act_on(step, (struct job_effect){.kind = JOB_DO_REPLY,
-						 .client = effect->client,
-						 .reply = effect->kind,
-						 .last = effect->last});
-		break;
+		return act_on(step, (struct job_effect){.kind = JOB_DO_REPLY,
+							.client = effect->client,
+							.reply = effect->kind,
+							.last = effect->last});
 	case REQUEST_EFFECTS:
 		break;
 	}

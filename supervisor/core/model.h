@@ -106,7 +106,6 @@ struct lifecycle_transition {
 /* Defined for every pair: one that is not in the table means "do nothing, stay". */
 struct lifecycle_transition lifecycle_step(enum job_state state, enum life_event event);
 
-const char *job_state_name(enum job_state state); /* "restoring" */
 /* Indexed by enum job_state; ends with NULL. */
 extern const char *const job_state_names[JOB_STATES + 1];
 

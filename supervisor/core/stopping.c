@@ -265,21 +265,6 @@ void continue_plan(const struct step *step)
 
 /* --- what the table of the job's life says --- */
 
-static void nothing(const struct step *step)
-{
-	(void)step;
-}
-
-static void launch_child(const struct step *step)
-{
-	act(step, JOB_DO_LAUNCH);
-}
-
-static void cancel_restore(const struct step *step)
-{
-	act(step, JOB_DO_CANCEL_RESTORE);
-}
-
 static void request_at_notice(const struct step *step)
 {
 	divide_the_time(step);
@@ -357,20 +342,34 @@ static void cancel_snapshots(const struct step *step)
 	act(step, JOB_DO_CANCEL_SNAPSHOTS);
 }
 
+static void take_action(const struct step *step, enum life_action action)
+{
+	switch (action) {
+	case DO_NOTHING:
+		return;
+	case DO_LAUNCH_CHILD:
+		return act(step, JOB_DO_LAUNCH);
+	case DO_CANCEL_RESTORE:
+		return act(step, JOB_DO_CANCEL_RESTORE);
+	case DO_REQUEST_CHECKPOINT:
+		return request_at_notice(step);
+	case DO_REPLAN:
+		return divide_the_time(step);
+	case DO_WITHDRAW_REQUEST:
+		return withdraw_request(step);
+	case DO_STOP_CHILD:
+		return stop_child(step);
+	case DO_KILL_CHILD:
+		return kill_child(step);
+	case DO_FLUSH_SNAPSHOTS:
+		return flush_snapshots(step);
+	case DO_CANCEL_SNAPSHOTS:
+		return cancel_snapshots(step);
+	}
+}
+
 void live(const struct step *step, enum life_event event)
 {
-	static void (*const actions[])(const struct step *step) = {
-		[DO_NOTHING] = nothing,
-		[DO_LAUNCH_CHILD] = launch_child,
-		[DO_CANCEL_RESTORE] = cancel_restore,
-		[DO_REQUEST_CHECKPOINT] = request_at_notice,
-		[DO_REPLAN] = divide_the_time,
-		[DO_WITHDRAW_REQUEST] = withdraw_request,
-		[DO_STOP_CHILD] = stop_child,
-		[DO_KILL_CHILD] = kill_child,
-		[DO_FLUSH_SNAPSHOTS] = flush_snapshots,
-		[DO_CANCEL_SNAPSHOTS] = cancel_snapshots,
-	};
 	struct job_model *model = step->model;
 	struct lifecycle_transition transition = lifecycle_step(model->state, event);
 	bool moved = transition.next != model->state;
@@ -380,7 +379,7 @@ void live(const struct step *step, enum life_event event)
 	if (event == EV_NOTICE)
 		model->facts.noticed = true;
 	model->state = transition.next;
-	actions[transition.action](step);
+	take_action(step, transition.action);
 	/* The action led on to the next state. */
 	if (model->state != transition.next)
 		return;
