@@ -36,12 +36,6 @@ static struct attempt_outcome read_attempt_outcome(const struct attempt_summary 
 	return item;
 }
 
-/* An attempt that was preempted before the launch says nothing about the job. */
-static bool was_launched(const struct attempt_summary *past)
-{
-	return json_true_or(past->end_about, "launched", true);
-}
-
 /* A job that failed or finished by itself says nothing about the machine. */
 static void count_interruption(struct interruption_history *all, const struct attempt_summary *past)
 {
@@ -137,7 +131,8 @@ int attempt_outcomes_read(struct storage *storage, const struct restart_rules *r
 	for (size_t i = 0; i < history.count; i++) {
 		const struct attempt_summary *past = &history.items[i];
 
-		if (was_launched(past)) {
+		/* One that was preempted before the launch says nothing about the job. */
+		if (json_true_or(past->end_about, "launched", true)) {
 			items[count] = read_attempt_outcome(past, about);
 			items[count++].same_command |= rules->any_command;
 		}

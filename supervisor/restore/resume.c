@@ -102,15 +102,9 @@ static void log_new_store(const struct resume_request *request, const struct sto
 	}
 }
 
-/* Of this job in this store. What follows from these two is said by the first attempt alone, since
- * no later one can have another name or place; what a machine brings is said by each. */
-static bool resume_is_first(const struct resume_result *result)
-{
-	return result->attempt.number == 1;
-}
-
 /* Logs which credentials are used, before anything large is downloaded. For a directory there are
- * none. */
+ * none. What follows from the job's name and place is said by the first attempt alone, since no
+ * later one can have others; what a machine brings is said by each. */
 static void log_store(struct start *start)
 {
 	struct storage *storage = start->result->storage;
@@ -118,7 +112,7 @@ static void log_store(struct start *start)
 	bool brought = !text_starts(url, "file:");
 	char text[512];
 
-	if ((brought || (resume_is_first(start->result) && !start->request->private_store)) &&
+	if ((brought || (start->result->attempt.number == 1 && !start->request->private_store)) &&
 	    *storage_describe(storage, text, sizeof(text)))
 		log_note("store %s: %s", url, text);
 	if (storage_looks_first(storage))
