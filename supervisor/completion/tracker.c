@@ -199,7 +199,7 @@ bool tracker_has_step(const struct tracker *tracker, int64_t step)
 {
 	each_checkpoint (checkpoint, &tracker->detector.table)
 		if (*checkpoint->key && checkpoint_stands(checkpoint) &&
-		    (checkpoint->step >= 0 ? checkpoint->step : checkpoint->number) == step)
+		    checkpoint_step_of(checkpoint) == step)
 			return true;
 	return false;
 }
@@ -222,14 +222,10 @@ json_t *tracker_signatures(const struct tracker *tracker)
 	return detector_signatures_json(&tracker->detector);
 }
 
-char **tracker_closed(struct tracker *tracker)
+void tracker_list_files(const struct tracker *tracker, char ***closed, char ***open)
 {
-	return detector_list(&tracker->detector, detector_each_closed);
-}
-
-char **tracker_open(struct tracker *tracker)
-{
-	return detector_list(&tracker->detector, detector_each_open);
+	*closed = detector_list(&tracker->detector, detector_each_closed);
+	*open = detector_list(&tracker->detector, detector_each_open);
 }
 
 const struct recent_writers *tracker_writers(const struct tracker *tracker)

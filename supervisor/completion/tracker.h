@@ -56,7 +56,7 @@ struct tracker_options {
 	void (*saving)(void *arg, const char *path);
 	/*
 	 * A checkpoint is being written, and some of its files may be closed or have grown:
-	 * tracker_closed(), tracker_open(). Called a few times a second at most, until it returns
+	 * tracker_list_files(). Called a few times a second at most, until it returns
 	 * true, and again after the next write. NULL: not wanted.
 	 */
 	bool (*closed)(void *arg);
@@ -192,10 +192,9 @@ struct torn_files {
 void tracker_find_torn(const struct tracker *tracker, struct torn_files *found);
 void torn_files_release(struct torn_files *files);
 AUTO(struct torn_files, torn_files_release);
-/* Files of checkpoints under way that no process has open for writing. */
-char **tracker_closed(struct tracker *tracker);
-/* The same for files that are open for writing; a path may occur twice. */
-char **tracker_open(struct tracker *tracker);
+/* Files of checkpoints under way: those that no process has open for writing, and those that are; a
+ * path may occur twice. */
+void tracker_list_files(const struct tracker *tracker, char ***closed, char ***open);
 /*
  * For people: what is known of each checkpoint, the newest first. The caller owns the list. Each
  *object has:

@@ -7,16 +7,6 @@
 
 #include <stdlib.h>
 
-static int64_t step_of(const struct checkpoint *checkpoint)
-{
-	int64_t step = checkpoint->step;
-
-	if (step >= 0)
-		return step;
-	/* Of fixed names, a number in one is that of a part. */
-	return checkpoint->number;
-}
-
 /* Of two, the one that was begun later is the newer one, whichever was decided first: less evidence
  * takes more time. */
 static bool is_newer(const struct checkpoint *checkpoint, const struct save_begin *than)
@@ -57,7 +47,7 @@ static void update_resume_step(struct tracker *tracker)
 static void note_step(struct tracker *tracker, const struct checkpoint *checkpoint,
 		      struct save_begin begin)
 {
-	int64_t step = step_of(checkpoint);
+	int64_t step = checkpoint_step_of(checkpoint);
 
 	update_resume_step(tracker);
 	if (step < 0 || !is_newer(checkpoint, &tracker->step_begin))

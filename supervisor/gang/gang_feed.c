@@ -185,12 +185,6 @@ static void gang_feed_note_fate(struct gang_feed *feed, uint32_t round, enum gan
 				feed->here.put == round ? feed->here.put_generation : 0);
 }
 
-void gang_feed_note_part_begun(struct gang_feed *feed, uint32_t round, uint64_t generation,
-			       int64_t step, bool beside)
-{
-	gang_here_note_part(&feed->here, round, generation, step, beside);
-}
-
 /* Once is no proof: it may have been slower than the one that had gone on. */
 static void note_given(struct gang_here *here, uint32_t round)
 {
@@ -379,9 +373,8 @@ static void say_who_is_missing(const struct gang_feed *feed)
 static void note_failure(struct gang_feed *feed)
 {
 	const struct err *err = &feed->work.err;
-	bool said = ++feed->failures == FAILURES_SAID || err->kind == ERR_VERSION;
 
-	if (said)
+	if (++feed->failures == FAILURES_SAID || err->kind == ERR_VERSION)
 		log_warn("the log of the gang cannot be used: %s", err->text);
 	else
 		log_debug("the log of the gang: %s", err->text);
@@ -398,14 +391,6 @@ static void note_recalled(struct gang_feed *feed)
 		return;
 	here->empties += feed->work.without;
 	here->learned = here->empties >= GANG_EMPTIES_TO_LEARN;
-}
-
-/* The log is read without it; but then nothing is known that lets a part be without a checkpoint.
- */
-static void give_up_recalling(struct gang_feed *feed)
-{
-	feed->recalled = true;
-	feed->here.holds_start = !snapshot_id_is_none(feed->options.from);
 }
 
 /* An event that another has won; or there is none yet. */
@@ -450,8 +435,12 @@ static void gang_feed_on_worked(void *arg)
 		return;
 	if (!feed->work.worked) {
 		note_failure(feed);
-		if (feed->work.kind == FEED_RECALLS && feed->failures >= FAILURES_SAID)
-			give_up_recalling(feed);
+		/* The log is read without it; but then nothing is known that lets a part be without
+		 * a checkpoint. */
+		if (feed->work.kind == FEED_RECALLS && feed->failures >= FAILURES_SAID) {
+			feed->recalled = true;
+			feed->here.holds_start = !snapshot_id_is_none(feed->options.from);
+		}
 		feed->unread = false;
 		feed->pause_ms = GANG_PAUSE_MOST_MS;
 		gang_feed_arm(feed);

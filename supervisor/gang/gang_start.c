@@ -29,37 +29,6 @@ static int read_event(struct storage *storage, uint32_t attempt, uint32_t number
 	return *there ? 0 : err_set(err, own.kind, "%s", own.text);
 }
 
-static int start_log_first(struct storage *storage, uint32_t attempt, enum gang_first_event *first,
-			   struct gang_event *event, struct cancel *cancel, struct err *err)
-{
-	bool there;
-
-	if (read_event(storage, attempt, 1, event, &there, cancel, err) < 0)
-		return -1;
-	if (!there)
-		*first = GANG_FIRST_NONE;
-	else if (event->kind != GANG_EVENT_OVER)
-		*first = GANG_FIRST_GO;
-	else
-		*first = event->code != 0 ? GANG_FIRST_REFUSED : GANG_FIRST_REJOIN;
-	return 0;
-}
-
-static int start_log_is_over(struct storage *storage, uint32_t attempt, bool *over,
-			     struct cancel *cancel, struct err *err)
-{
-	struct gang_event event;
-	bool there = true;
-
-	*over = false;
-	for (uint32_t number = 2; there && !*over; number++) {
-		if (read_event(storage, attempt, number, &event, &there, cancel, err) < 0)
-			return -1;
-		*over = there && event.kind == GANG_EVENT_OVER;
-	}
-	return 0;
-}
-
 /* The number of the last event, and what it is; 0: there is none. Since there are no gaps, the end
  * is found without reading all. */
 static int find_last(struct storage *storage, uint32_t attempt, uint32_t *last,
@@ -171,11 +140,18 @@ static void put_off_next(struct gang_start *start)
 
 static int look_at_first(struct gang_start *start, struct err *err)
 {
-	start->first_kind = GANG_FIRST_NONE;
-	if (start->claim.members > 1 &&
-	    start_log_first(start->storage, start->claim.attempt, &start->first_kind, &start->first,
-			    start->cancel, err) < 0)
+	const struct gang_event *first = &start->first;
+	bool there = false;
+
+	if (start->claim.members > 1 && read_event(start->storage, start->claim.attempt, 1,
+						   &start->first, &there, start->cancel, err) < 0)
 		return -1;
+	if (!there)
+		start->first_kind = GANG_FIRST_NONE;
+	else if (first->kind != GANG_EVENT_OVER)
+		start->first_kind = GANG_FIRST_GO;
+	else
+		start->first_kind = first->code != 0 ? GANG_FIRST_REFUSED : GANG_FIRST_REJOIN;
 	if (start->claim.attempt > 0 && start->over == start->claim.attempt)
 		start->first_kind = GANG_FIRST_REJOIN;
 	return 0;
@@ -532,11 +508,17 @@ static void choose_members(struct gang_start *start)
 static int make_sure(struct gang_start *start, bool *start_it, struct err *err)
 {
 	uint32_t attempt = start->claim.attempt;
-	bool over, claimed;
+	bool over = false, claimed, there = true;
+	struct gang_event event;
 
 	*start_it = false;
-	if (start_log_is_over(start->storage, attempt, &over, start->cancel, err) < 0 ||
-	    storage_gang_is_claimed(start->storage, attempt + 1, &claimed, start->cancel, err) < 0)
+	for (uint32_t number = 2; there && !over; number++) {
+		if (read_event(start->storage, attempt, number, &event, &there, start->cancel,
+			       err) < 0)
+			return -1;
+		over = there && event.kind == GANG_EVENT_OVER;
+	}
+	if (storage_gang_is_claimed(start->storage, attempt + 1, &claimed, start->cancel, err) < 0)
 		return -1;
 	if (over)
 		start->over = attempt;
@@ -679,13 +661,9 @@ int gang_start_restart(struct gang_start *start, const char *reason, struct err 
 	return append_rejoin(start, reason, err);
 }
 
-static const char *skip_prefix(const char *text, const char *prefix)
-{
-	return text_starts(text, prefix) ? text + strlen(prefix) : text;
-}
-
 void gang_start_refuse(struct gang_start *start, const char *reason)
 {
+	static const char prefix[] = "not started: ";
 	struct cancel soon = CANCEL_AT(CLOCK_NEVER);
 	enum start_step step;
 	struct err err;
@@ -696,7 +674,8 @@ void gang_start_refuse(struct gang_start *start, const char *reason)
 	cancel_set_deadline(&soon, clock_monotonic_ms() + REFUSE_MS);
 	start->cancel = &soon;
 	start->self.own.refused = true;
-	text_set(start->refusal, sizeof(start->refusal), skip_prefix(reason, "not started: "));
+	text_set(start->refusal, sizeof(start->refusal),
+		 reason + (text_starts(reason, prefix) ? strlen(prefix) : 0));
 	if (gang_start_next(start, &step, &err) < 0)
 		log_debug("the other members are told: %s", err.text);
 	/* What it has said stays, for them to see. */

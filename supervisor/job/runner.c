@@ -112,11 +112,7 @@ struct job_view job_look(const struct job *job, bool about_stop)
 		view.directory = tracker_look(job->tracker, job->model.stop.stands,
 					      job->model.state == JOB_STOPPING);
 	if (job->snapshots) {
-		view.uploading = snapshot_queue_progress(job->snapshots, &view.bytes_done,
-							 &view.bytes_total);
-		view.upload_began_ms = snapshot_queue_began_ms(job->snapshots);
-		view.awaits_gang = snapshot_queue_awaits_gang(job->snapshots);
-		view.accepted_ms = snapshot_queue_advanced_ms(job->snapshots);
+		snapshot_queue_look(job->snapshots, &view);
 		view.gang_heard_ms = job->in_gang.feed.heard_ms;
 		view.gang_needs_job = gang_feed_needs_job(&job->in_gang.feed);
 		view.gang_has_saved = job->in_gang.feed.view.committed > 0;
@@ -172,20 +168,24 @@ static void take_step(struct job *job, const struct posted_event *posted)
 		child_resume(&job->child);
 }
 
+/* NULL: none waits. */
+static struct posted_event *take_first(struct runner *runner)
+{
+	struct posted_event *posted = runner->first;
+
+	runner->first = posted ? posted->next : NULL;
+	if (!runner->first)
+		runner->last = &runner->first;
+	return posted;
+}
+
 void job_take_steps(struct job *job)
 {
-	struct runner *runner = &job->runner;
-
-	while (runner->first) {
-		struct posted_event *posted = runner->first;
-
-		runner->first = posted->next;
-		if (!runner->first)
-			runner->last = &runner->first;
+	for (struct posted_event *posted; (posted = take_first(&job->runner));) {
 		take_step(job, posted);
 		free_posted(posted);
 	}
-	loop_disarm(&job->loop, &runner->steps);
+	loop_disarm(&job->loop, &job->runner.steps);
 	arm_due(job);
 	display_follow(&job->reports, &job->model,
 		       job->snapshots ? snapshot_queue_began_ms(job->snapshots) : 0);
@@ -209,15 +209,9 @@ static void on_due(struct timer *timer)
 
 void job_release_runner(struct job *job)
 {
-	struct runner *runner = &job->runner;
-
-	while (runner->first) {
-		struct posted_event *posted = runner->first;
-
-		runner->first = posted->next;
+	for (struct posted_event *posted; (posted = take_first(&job->runner));)
 		free_posted(posted);
-	}
-	job_effects_release(&runner->effects);
+	job_effects_release(&job->runner.effects);
 	request_table_release(&job->model.requests);
 }
 

@@ -419,24 +419,25 @@ bool snapshot_queue_is_busy(const struct snapshot_queue *queue)
 	return queue->running || queue->waiting;
 }
 
-bool snapshot_queue_progress(const struct snapshot_queue *queue, uint64_t *bytes_done,
-			     uint64_t *bytes_total)
+void snapshot_queue_look(const struct snapshot_queue *queue, struct job_view *view)
 {
-	if (!queue->running)
-		return false;
-	*bytes_done = atomic_load(&queue->running->bytes_done);
-	*bytes_total = atomic_load(&queue->running->bytes_total);
-	return true;
+	const struct snapshot_run *run = queue->running;
+
+	view->uploading = run;
+	view->awaits_gang =
+		snapshot_queue_wants_round(queue) || (run && atomic_load(&run->awaits_others));
+	/* A try that only repeats the bytes of an earlier one does not count. */
+	view->accepted_ms = atomic_load(&queue->advanced_ms);
+	view->upload_began_ms = snapshot_queue_began_ms(queue);
+	if (!run)
+		return;
+	view->bytes_done = atomic_load(&run->bytes_done);
+	view->bytes_total = atomic_load(&run->bytes_total);
 }
 
 int64_t snapshot_queue_began_ms(const struct snapshot_queue *queue)
 {
 	return queue->running ? queue->running->began_ms : 0;
-}
-
-int64_t snapshot_queue_advanced_ms(const struct snapshot_queue *queue)
-{
-	return atomic_load(&queue->advanced_ms);
 }
 
 void snapshot_queue_cancel(struct snapshot_queue *queue)

@@ -402,8 +402,8 @@ static void give_part(void *arg, const struct gang_round_decision *decision)
 		return;
 	member->saving = true;
 	member->round = decision->round;
-	gang_feed_note_part_begun(&member->feed, decision->round, member->feed.here.generation,
-				  member->feed.here.step, false);
+	gang_here_note_part(&member->feed.here, decision->round, member->feed.here.generation,
+			    member->feed.here.step, false);
 	workers_run(gang.savers, save_part, part_saved, member);
 }
 
