@@ -42,7 +42,6 @@
  *	left_reports.h		PURE: the list of what is under way, with what nobody had read yet
  *	under_way_report.h	PURE: when the list of what is under way is written
  *	file_look.h		what the detector asks about one file; blocks
- *	content_check_worker.h	runs content checks for the loop, on a thread
  *	writer_monitor.h	which processes write, also without the shim, and how each ends
  */
 #ifndef COMPLETION_H

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "content_check_worker.h"
 #include "monitor/monitor.h"
 #include "workspace/workspace.h"
 #include "writer_monitor.h"

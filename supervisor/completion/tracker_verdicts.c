@@ -2,7 +2,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "content_check_worker.h"
 #include "tracker_state.h"
 
 #include <stdlib.h>

@@ -17,11 +17,6 @@
 #define STILL_SHARE 10
 #define STILL_LEAST_MS 50
 
-static int64_t earlier_of(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* --- a SIGTERM that is not a request --- */
 
 /* A plain entrypoint does the same: the job decides what SIGTERM means. It may be a request to

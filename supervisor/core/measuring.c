@@ -8,18 +8,13 @@
 
 /* --- the forecast --- */
 
-static int64_t left_ms(const struct job_view *view, int64_t deadline_ms)
-{
-	return deadline_ms > view->now_ms ? deadline_ms - view->now_ms : 0;
-}
-
 static int64_t window_ms(const struct job_model *model, const struct job_rules *rules,
 			 const struct job_view *view)
 {
 	int64_t deadline_ms = stop_deadline_ms(model);
 
 	if (deadline_ms != CLOCK_NEVER)
-		return left_ms(view, deadline_ms);
+		return deadline_ms > view->now_ms ? deadline_ms - view->now_ms : 0;
 	return view->usual_window_ms ? view->usual_window_ms : rules->grace_ms;
 }
 

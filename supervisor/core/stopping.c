@@ -15,11 +15,6 @@
 #define KILL_CHECK_MS 100
 #define NEXT_SAVE_CHECK_MS 100
 
-static int64_t earlier_of(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 int64_t stop_deadline_ms(const struct job_model *model)
 {
 	return model->stop.stands ? model->stop.deadline_ms : CLOCK_NEVER;

@@ -393,14 +393,6 @@ static void note_recalled(struct gang_feed *feed)
 	here->learned = here->empties >= GANG_EMPTIES_TO_LEARN;
 }
 
-/* An event that another has won; or there is none yet. */
-static void note_nothing_there(struct gang_feed *feed)
-{
-	feed->unread = feed->work.kind == FEED_APPENDS;
-	if (feed->work.kind == FEED_READS && feed->work.anew)
-		gang_here_note_read(&feed->here, &feed->view);
-}
-
 /* Something was read, or nothing is there. */
 static void note_looked(struct gang_feed *feed)
 {
@@ -464,8 +456,11 @@ static void gang_feed_on_worked(void *arg)
 		feed->sharers_given = feed->work.there ? feed->work.round : feed->sharers_given;
 	else if (feed->work.there)
 		fold_event(feed, &feed->work.event);
+	/* An event that another has won; or there is none yet. */
 	else
-		note_nothing_there(feed);
+		feed->unread = feed->work.kind == FEED_APPENDS;
+	if (feed->work.kind == FEED_READS && !feed->work.there && feed->work.anew)
+		gang_here_note_read(&feed->here, &feed->view);
 	gang_feed_go_on(feed);
 }
 
@@ -527,16 +522,6 @@ static bool is_telling(const struct gang_feed *feed)
 static bool gives(const struct gang_round_decision *decision)
 {
 	return decision->action == GANG_TAKE || decision->action == GANG_GIVE_BESIDE;
-}
-
-static bool looks_after(const struct gang_round_decision *decision)
-{
-	return decision->action == GANG_LOOK_AFTER_PART;
-}
-
-static bool is_event(const struct gang_round_decision *decision)
-{
-	return decision->action != GANG_WAIT && !gives(decision) && !looks_after(decision);
 }
 
 /* What they write is whole, and all there, once they have given. */
@@ -654,6 +639,8 @@ static void pause_feed(struct gang_feed *feed, int64_t again_ms)
 static void gang_feed_go_on(struct gang_feed *feed)
 {
 	struct gang_round_decision decision = decide(feed);
+	bool looks_after = decision.action == GANG_LOOK_AFTER_PART;
+	bool appends = decision.action != GANG_WAIT && !gives(&decision) && !looks_after;
 	struct gang_event event;
 
 	if (feed->busy)
@@ -666,7 +653,7 @@ static void gang_feed_go_on(struct gang_feed *feed)
 	} else if (feed->in_doubt) {
 		start_work(feed, FEED_LOOKS_WHETHER_OVER);
 		/* Before this member says that it has ended. */
-	} else if (is_event(&decision)) {
+	} else if (appends) {
 		event = event_of(feed, &decision);
 		append_event(feed, &event);
 	} else if (feed->outbox_count > 0) {
@@ -674,11 +661,10 @@ static void gang_feed_go_on(struct gang_feed *feed)
 	} else if (gang_view_wants_answers(&feed->view)) {
 		feed->work.round = feed->view.committed;
 		start_work(feed, FEED_LOOKS_FOR_ANSWERS);
-	} else if (feed->look_due && (awaits_sharers(feed, &decision) || looks_after(&decision))) {
+	} else if (feed->look_due && (awaits_sharers(feed, &decision) || looks_after)) {
 		feed->look_due = false;
 		feed->work.round = decision.round;
-		start_work(feed,
-			   looks_after(&decision) ? FEED_LOOKS_AFTER_PART : FEED_LOOKS_FOR_SHARERS);
+		start_work(feed, looks_after ? FEED_LOOKS_AFTER_PART : FEED_LOOKS_FOR_SHARERS);
 	} else if (must_say(feed)) {
 		feed->said_ms = feed->here.now_ms;
 		feed->work.round = feed->view.round.number;

@@ -150,14 +150,14 @@ char *attempt_outcomes_refusal(const struct attempt_outcomes *outcomes, const ch
 {
 	const struct restart_decision *decision = &outcomes->decision;
 
-	if (decision->action == RESTART_NO_PROGRESS)
-		return text_format("job %s: the last %u attempt%s saved nothing beyond what was "
-				   "durable before (attempt %u %s): not started (exit %d); find "
-				   "out why, then run it once with --max-no-progress 0",
-				   job, decision->without_progress,
-				   decision->without_progress == 1 ? "" : "s", outcomes->newest,
-				   outcomes->outcome, EXIT_NO_PROGRESS);
-	return NULL;
+	if (decision->action != RESTART_NO_PROGRESS)
+		return NULL;
+	return text_format("job %s: the last %u attempt%s saved nothing beyond what was "
+			   "durable before (attempt %u %s): not started (exit %d); find "
+			   "out why, then run it once with --max-no-progress 0",
+			   job, decision->without_progress,
+			   decision->without_progress == 1 ? "" : "s", outcomes->newest,
+			   outcomes->outcome, EXIT_NO_PROGRESS);
 }
 
 char *attempt_outcomes_takeover(const struct attempt_outcomes *outcomes, const char *job,

@@ -819,17 +819,6 @@ void resume_log(const struct resume_request *request, const struct resume_result
 
 /* --- whether it starts --- */
 
-static void log_no_progress(const struct resume_request *request,
-			    const struct attempt_outcomes *attempt_outcomes,
-			    struct event_log *events)
-{
-	auto_free char *why = attempt_outcomes_refusal(attempt_outcomes, request->job);
-
-	log_error("%s", why);
-	event_log_add(events, "no_progress", "{s:i}", "attempts",
-		      (int)attempt_outcomes->decision.without_progress);
-}
-
 static void log_start_decision(const struct resume_result *resume, struct event_log *events)
 {
 	const struct restart_decision *decision = &resume->attempt_outcomes.decision;
@@ -853,19 +842,18 @@ static void log_start_decision(const struct resume_result *resume, struct event_
 /* Another member may have read of the attempt that is just being begun. */
 static void log_takeover(const struct resume_request *request, const struct resume_result *resume)
 {
-	const struct attempt_outcomes *attempt_outcomes = &resume->attempt_outcomes;
-	const struct open_attempt *open = &attempt_outcomes->open;
+	const struct attempt_outcomes *outcomes = &resume->attempt_outcomes;
+	const struct open_attempt *open = &outcomes->open;
 	auto_free char *text = NULL;
 	enum attempt_life life;
 
 	if (!open->is_open || request->gang.member > 0 ||
-	    resume->predecessor.attempt == attempt_outcomes->newest)
+	    resume->predecessor.attempt == outcomes->newest)
 		return;
 	life = attempt_life_of(open, request->job);
 	if (life == ATTEMPT_IS_GONE)
 		return;
-	text = attempt_outcomes_takeover(attempt_outcomes, request->job,
-					 life == ATTEMPT_LIVES_HERE);
+	text = attempt_outcomes_takeover(outcomes, request->job, life == ATTEMPT_LIVES_HERE);
 	if (life == ATTEMPT_LIVES_HERE)
 		log_warn("%s", text);
 	else
@@ -875,10 +863,12 @@ static void log_takeover(const struct resume_request *request, const struct resu
 bool resume_log_decision(const struct resume_request *request, const struct resume_result *resume,
 			 struct event_log *events)
 {
-	enum restart_action action = resume->attempt_outcomes.decision.action;
+	auto_free char *why = attempt_outcomes_refusal(&resume->attempt_outcomes, request->job);
 
-	if (action == RESTART_NO_PROGRESS) {
-		log_no_progress(request, &resume->attempt_outcomes, events);
+	if (why) {
+		log_error("%s", why);
+		event_log_add(events, "no_progress", "{s:i}", "attempts",
+			      (int)resume->attempt_outcomes.decision.without_progress);
 		return true;
 	}
 	log_takeover(request, resume);

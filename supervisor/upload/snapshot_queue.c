@@ -21,12 +21,7 @@ enum {
 	ROOM_TRIES_MOST = 3,
 };
 
-static void start_waiting_snapshot(struct snapshot_queue *queue);
-
-static void on_early_upload_finished(void *arg)
-{
-	start_waiting_snapshot(arg);
-}
+static void start_waiting_snapshot(void *arg);
 
 int snapshot_queue_new(const struct snapshot_queue_options *options, struct snapshot_queue **result,
 		       struct err *err)
@@ -36,7 +31,7 @@ int snapshot_queue_new(const struct snapshot_queue_options *options, struct snap
 		.workers = options->workers,
 		.storage = options->storage,
 		.directory = options->workspace->directory,
-		.finished = on_early_upload_finished,
+		.finished = start_waiting_snapshot,
 		.arg = queue,
 	};
 
@@ -372,8 +367,10 @@ void snapshot_queue_start(struct snapshot_queue *queue, const struct checkpoint 
 	workers_run(queue->options.workers, take_snapshot_worker, on_snapshot_done, run);
 }
 
-static void start_waiting_snapshot(struct snapshot_queue *queue)
+static void start_waiting_snapshot(void *arg)
 {
+	struct snapshot_queue *queue = arg;
+
 	if (!queue->waiting)
 		return;
 	if (queue->options.of_gang) {
