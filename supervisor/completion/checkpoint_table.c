@@ -353,6 +353,17 @@ void checkpoint_table_each_below(struct checkpoint_table *table, const char *pat
 	free(found);
 }
 
+bool checkpoint_table_any_below(const struct checkpoint_table *table, const char *path)
+{
+	if (checkpoint_table_find(table, path))
+		return true;
+	each_checkpoint (checkpoint, table)
+		each_file (file, checkpoint)
+			if (path_set_is_below(file->path, path))
+				return true;
+	return false;
+}
+
 static void remove_file(void *argument, struct tracked_file *file)
 {
 	checkpoint_table_remove(argument, file);
@@ -364,6 +375,11 @@ void checkpoint_table_remove_below(struct checkpoint_table *table, const char *p
 }
 
 /* --- one checkpoint --- */
+
+int64_t checkpoint_step_of(const struct checkpoint *checkpoint)
+{
+	return checkpoint->step >= 0 ? checkpoint->step : checkpoint->number;
+}
 
 bool checkpoint_is_after(const struct checkpoint *checkpoint, const struct checkpoint *other)
 {

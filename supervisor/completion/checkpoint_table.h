@@ -215,6 +215,8 @@ typedef void tracked_file_fn(void *argument, struct tracked_file *file);
 /* Calls `act`, which may remove or move the file, for `path` and everything below it. */
 void checkpoint_table_each_below(struct checkpoint_table *table, const char *path,
 				 tracked_file_fn *act, void *argument);
+/* Is there any such file? */
+bool checkpoint_table_any_below(const struct checkpoint_table *table, const char *path);
 /* Removes the entries of `path` and everything below it. */
 void checkpoint_table_remove_below(struct checkpoint_table *table, const char *path);
 /* Removes a numbered directory's entry if it has no files. */
@@ -226,6 +228,8 @@ void checkpoint_set_state(struct checkpoint_table *table, struct checkpoint *che
 
 /* Is it complete, but for what was added to it since? */
 bool checkpoint_stands(const struct checkpoint *checkpoint);
+/* As it was said, or by its number; -1: it has neither. */
+int64_t checkpoint_step_of(const struct checkpoint *checkpoint);
 /* Was it begun after the other one? Of those of one millisecond the order of the saves tells. */
 bool checkpoint_is_after(const struct checkpoint *checkpoint, const struct checkpoint *other);
 /* Is the file none of what stands: added, and under way or torn? */

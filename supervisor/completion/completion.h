@@ -26,6 +26,7 @@
  *
  *	tracker.h		collects the evidence on the loop, asks the detector, calls back
  *	snapshot_plan.h		PURE: what a snapshot may hold, as of one moment
+ *	directory_view.h	what the core needs to know of the directory, as of one moment
  *	content_check.h		checks a directory's files by format and by layout rules; blocks
  *
  * Of this folder only:
@@ -41,7 +42,6 @@
  *	left_reports.h		PURE: the list of what is under way, with what nobody had read yet
  *	under_way_report.h	PURE: when the list of what is under way is written
  *	file_look.h		what the detector asks about one file; blocks
- *	content_check_worker.h	runs content checks for the loop, on a thread
  *	writer_monitor.h	which processes write, also without the shim, and how each ends
  */
 #ifndef COMPLETION_H

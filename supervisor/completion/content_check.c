@@ -245,13 +245,6 @@ static void mark_near(struct path_set *near, const char *path)
 	}
 }
 
-static void find_near(struct path_set *near, const struct path_set *files)
-{
-	for (size_t i = 0; i < files->bucket_count; i++)
-		for (const struct path_entry *file = files->buckets[i]; file; file = file->next)
-			mark_near(near, file->path);
-}
-
 static bool is_near(void *arg, const char *path)
 {
 	auto_free char *above = text_copy(path);
@@ -277,7 +270,9 @@ static int list_files(struct state *state, bool all, struct err *err)
 	state->files = (struct snapshot_files){0};
 	if (!fresh || all)
 		return file_list_read_at(state->directory, &state->files, err);
-	find_near(&near, fresh);
+	for (size_t i = 0; i < fresh->bucket_count; i++)
+		for (const struct path_entry *file = fresh->buckets[i]; file; file = file->next)
+			mark_near(&near, file->path);
 	return file_list_read_some(state->directory, is_near, &near, &state->files, err);
 }
 

@@ -1,7 +1,7 @@
 /* A check looks at all checkpoints that are decided as far as their files are known, each at one
  * generation: the directory is listed once for all. What is written meanwhile makes the answer
  * about that checkpoint void, and it is looked at again. */
-#include "content_check_worker.h"
+#include "tracker_state.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

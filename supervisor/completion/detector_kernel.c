@@ -429,28 +429,20 @@ void detector_handle_kernel(struct detector *detector, const struct dir_event *e
 		return;
 	switch (event->change) {
 	case DIR_CREATED:
-		created(detector, event, now_ms);
-		break;
+		return created(detector, event, now_ms);
 	case DIR_MODIFIED:
-		modified(detector, event->path, now_ms);
-		break;
+		return modified(detector, event->path, now_ms);
 	case DIR_CHANGED:
-		changed(detector, event, now_ms);
-		break;
+		return changed(detector, event, now_ms);
 	case DIR_CLOSED_WRITE:
-		closed(detector, event->path, now_ms);
-		break;
+		return closed(detector, event->path, now_ms);
 	case DIR_MOVED_TO:
-		moved_to(detector, event, now_ms);
-		break;
+		return moved_to(detector, event, now_ms);
 	case DIR_DELETED:
-		deleted(detector, event->path, now_ms);
-		break;
+		return deleted(detector, event->path, now_ms);
 	case DIR_DIRECTORY_CREATED:
-		directory_created(detector, event->path, now_ms);
-		break;
+		return directory_created(detector, event->path, now_ms);
 	case DIR_RESCAN:
-		rescan(detector, now_ms);
-		break;
+		return rescan(detector, now_ms);
 	}
 }

@@ -395,9 +395,7 @@ int64_t detector_begun_step(const struct detector *detector)
 		if (*checkpoint->key && checkpoint->state != CHECKPOINT_EMPTY &&
 		    (!newest || checkpoint_is_after(checkpoint, newest)))
 			newest = checkpoint;
-	if (!newest)
-		return -1;
-	return newest->step >= 0 ? newest->step : newest->number;
+	return newest ? checkpoint_step_of(newest) : -1;
 }
 
 bool detector_has_ordinary_files(const struct detector *detector)

@@ -83,8 +83,7 @@ static void shim_closed(struct detector *detector, const struct shim_message *me
 	if (message->flags & SHIM_FLAG_DELETED) {
 		/* The file was deleted: another file may have its name. */
 		file = checkpoint_table_find(&detector->table, path);
-		if (file && (file->marks & FILE_UNCLOSED))
-			file->marks &= ~(unsigned)FILE_UNCLOSED;
+		unmark(file, FILE_UNCLOSED);
 		detector->generation++;
 		return;
 	}
@@ -200,12 +199,6 @@ static void join_renamed(void *argument, struct tracked_file *file)
 		detector_file_finished(detector, there, rename->now_ms);
 }
 
-static void count_file(void *argument, struct tracked_file *file)
-{
-	(void)file;
-	++*(size_t *)argument;
-}
-
 /* A file of which it is only known that it was moved there. */
 static bool is_moved_from_nowhere(const struct detector *detector, const char *path)
 {
@@ -223,11 +216,11 @@ static bool is_moved_from_nowhere(const struct detector *detector, const char *p
  */
 static bool is_untold(struct detector *detector, const struct shim_message *message)
 {
-	size_t old = 0, new = 0;
+	const struct checkpoint_table *table = &detector->table;
 
-	checkpoint_table_each_below(&detector->table, message->path, count_file, &old);
-	checkpoint_table_each_below(&detector->table, message->path2, count_file, &new);
-	return old > 0 && (new == 0 || is_moved_from_nowhere(detector, message->path2)) &&
+	return checkpoint_table_any_below(table, message->path) &&
+	       (!checkpoint_table_any_below(table, message->path2) ||
+		is_moved_from_nowhere(detector, message->path2)) &&
 	       !detector_look(detector, message->path).exists;
 }
 

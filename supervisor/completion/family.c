@@ -72,14 +72,6 @@ bool checkpoint_table_is_part_name(const struct checkpoint_table *table, const c
 
 /* --- what turns out of a kind --- */
 
-/* Of fixed names, parts may differ in a number only. */
-static void make_fixed(struct checkpoint_table *table, struct tracked_file *file,
-		       struct checkpoint *fixed)
-{
-	file->name = signature_hash(file->path);
-	checkpoint_table_put(table, file, fixed);
-}
-
 /* Only the files with that name are parts: the others count. */
 static void note_part_name(struct checkpoint_table *table, const struct tracked_file *file,
 			   struct checkpoint *fixed)
@@ -114,7 +106,9 @@ void checkpoint_table_join_parts(struct checkpoint_table *table, struct family *
 				continue;
 			if (like)
 				note_part_name(table, file, fixed);
-			make_fixed(table, file, fixed);
+			/* Of fixed names, parts may differ in a number only. */
+			file->name = signature_hash(file->path);
+			checkpoint_table_put(table, file, fixed);
 		}
 	}
 }

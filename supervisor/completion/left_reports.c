@@ -120,26 +120,17 @@ static void note_outlasted(struct replay *replay, const char *closed)
 	}
 }
 
-static void note_below(void *argument, struct tracked_file *file)
-{
-	(void)file;
-	*(bool *)argument = true;
-}
-
 /* Is it about what is not known, since it began before all of these reports? */
 static bool is_of_before(struct detector *detector, const struct shim_message *message)
 {
 	const struct tracked_file *file = checkpoint_table_find(&detector->table, message->path);
-	bool known = false;
 
 	if (message->event == SHIM_CLOSED)
 		return !writer_table_find_open(&detector->writers, message->pid,
 					       message->descriptor) &&
 		       (!file || !(file->marks & FILE_FRESH));
-	if (message->event != SHIM_RENAMED && message->event != SHIM_LINKED)
-		return false;
-	checkpoint_table_each_below(&detector->table, message->path, note_below, &known);
-	return !known;
+	return (message->event == SHIM_RENAMED || message->event == SHIM_LINKED) &&
+	       !checkpoint_table_any_below(&detector->table, message->path);
 }
 
 static void decide(struct detector *detector)

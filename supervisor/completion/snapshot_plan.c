@@ -128,11 +128,8 @@ static void note_held(struct snapshot_plan *plan, const struct detector *detecto
 		if (checkpoint_stands(checkpoint) && !checkpoint_is_of_stream(checkpoint) &&
 		    !is_of_pictures(checkpoint) && (!held || checkpoint_is_after(checkpoint, held)))
 			held = checkpoint;
-	plan->held_step = -1;
-	if (!held)
-		return;
-	plan->held_step = held->step >= 0 ? held->step : held->number;
-	plan->held_ms = held->last_ms;
+	plan->held_step = held ? checkpoint_step_of(held) : -1;
+	plan->held_ms = held ? held->last_ms : 0;
 }
 
 static enum snapshot_gone find_gone(const struct detector *detector, const char *newest)

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "content_check_worker.h"
 #include "monitor/monitor.h"
 #include "workspace/workspace.h"
 #include "writer_monitor.h"
@@ -98,18 +97,54 @@ static void timer_fired(struct timer *timer)
 	tracker_poll(container_of(timer, struct tracker, timer));
 }
 
-bool tracker_is_saving(struct tracker *tracker)
+/* `certain`: tracker_look(). */
+static int64_t awaited_until_ms(const struct tracker *tracker, bool certain)
 {
-	tracker_drain(tracker);
-	/* A save that answers a request is over, and the next request may be sent. */
-	return detector_is_busy(&tracker->detector) ||
-	       tracker_awaited_until_ms(tracker, tracker->detector.request_ms == DETECTOR_NEVER) >
-		       0;
+	const struct detector *detector = &tracker->detector;
+	int64_t now_ms = clock_monotonic_ms(), unknown_ms = detector->unknown_until_ms;
+	int64_t until_ms = detector_partners_until_ms(detector, now_ms);
+
+	if (!certain || detector->job_end != JOB_END_NOT_YET || unknown_ms <= now_ms)
+		return until_ms;
+	return unknown_ms > until_ms ? unknown_ms : until_ms;
 }
 
-bool tracker_has_own_word(const struct tracker *tracker)
+/* struct directory_view: closed_ms */
+static int64_t provable_ms(struct tracker *tracker)
 {
-	return detector_has_own_word(&tracker->detector, tracker->latest_key);
+	struct checkpoint *checkpoint = detector_find_provable(&tracker->detector);
+
+	if (!checkpoint || !tracker->checker)
+		return 0;
+	if (checkpoint_any(checkpoint, FILE_UNCHECKED))
+		(void)content_check_worker_run(tracker->checker, &tracker->detector, checkpoint);
+	return detector_outlives_job(&tracker->detector, checkpoint, clock_monotonic_ms())
+		       ? checkpoint->last_ms
+		       : 0;
+}
+
+struct directory_view tracker_look(struct tracker *tracker, bool stop_stands, bool told_to_end)
+{
+	struct detector *detector = &tracker->detector;
+	struct progress_page *page = tracker_page(tracker);
+
+	tracker_drain(tracker);
+	return (struct directory_view){
+		/* A save that answers a request is over, and the next request may be sent. */
+		.saving = detector_is_busy(detector) ||
+			  awaited_until_ms(tracker, detector->request_ms == DETECTOR_NEVER) > 0,
+		.own_word = detector_has_own_word(detector, tracker->latest_key),
+		.closed_ms = told_to_end ? provable_ms(tracker) : 0,
+		.replacing = detector_is_replacing(detector),
+		.partners_until_ms = awaited_until_ms(tracker, stop_stands),
+		.only_running = !detector_has_ordinary_files(detector),
+		.running_work = detector->running_work,
+		.holds_less = snapshot_plan_would_hold_less(detector, tracker->latest_key),
+		.last_write_ms = detector->last_ms,
+		.reported_step = page ? progress_page_last_step(page) : -1,
+		.running_generation = detector->running_generation,
+		.polled = page && progress_page_count_polling(page) > 0,
+	};
 }
 
 bool tracker_has_begun_checkpoint(struct tracker *tracker)
@@ -133,57 +168,6 @@ void tracker_leave_out(struct tracker *tracker, int64_t until_ms, int64_t number
 		tracker->detector.left_out_number = number;
 }
 
-int64_t tracker_last_write_ms(const struct tracker *tracker)
-{
-	return tracker->detector.last_ms;
-}
-
-int64_t tracker_provable_ms(struct tracker *tracker)
-{
-	struct checkpoint *checkpoint;
-
-	tracker_drain(tracker);
-	checkpoint = detector_find_provable(&tracker->detector);
-	if (!checkpoint || !tracker->checker)
-		return 0;
-	if (checkpoint_any(checkpoint, FILE_UNCHECKED))
-		(void)content_check_worker_run(tracker->checker, &tracker->detector, checkpoint);
-	return detector_outlives_job(&tracker->detector, checkpoint, clock_monotonic_ms())
-		       ? checkpoint->last_ms
-		       : 0;
-}
-
-bool tracker_is_replacing(const struct tracker *tracker)
-{
-	return detector_is_replacing(&tracker->detector);
-}
-
-int64_t tracker_awaited_until_ms(const struct tracker *tracker, bool certain)
-{
-	const struct detector *detector = &tracker->detector;
-	int64_t now_ms = clock_monotonic_ms(), unknown_ms = detector->unknown_until_ms;
-	int64_t until_ms = detector_partners_until_ms(detector, now_ms);
-
-	if (!certain || detector->job_end != JOB_END_NOT_YET || unknown_ms <= now_ms)
-		return until_ms;
-	return unknown_ms > until_ms ? unknown_ms : until_ms;
-}
-
-bool tracker_has_only_running_files(const struct tracker *tracker)
-{
-	return !detector_has_ordinary_files(&tracker->detector);
-}
-
-uint64_t tracker_running_generation(const struct tracker *tracker)
-{
-	return tracker->detector.running_generation;
-}
-
-bool tracker_has_running_work(const struct tracker *tracker)
-{
-	return tracker->detector.running_work;
-}
-
 /* --- a snapshot --- */
 
 void tracker_plan(struct tracker *tracker, struct snapshot_plan *plan)
@@ -200,12 +184,6 @@ bool tracker_lacks_newest(struct tracker *tracker)
 	return snapshot_plan_would_lack_newest(&tracker->detector, tracker->latest_key);
 }
 
-bool tracker_holds_less(struct tracker *tracker)
-{
-	tracker_drain(tracker);
-	return snapshot_plan_would_hold_less(&tracker->detector, tracker->latest_key);
-}
-
 bool tracker_lacks_step_after(struct tracker *tracker, int64_t step)
 {
 	tracker_drain(tracker);
@@ -220,7 +198,7 @@ bool tracker_has_step(const struct tracker *tracker, int64_t step)
 {
 	each_checkpoint (checkpoint, &tracker->detector.table)
 		if (*checkpoint->key && checkpoint_stands(checkpoint) &&
-		    (checkpoint->step >= 0 ? checkpoint->step : checkpoint->number) == step)
+		    checkpoint_step_of(checkpoint) == step)
 			return true;
 	return false;
 }
@@ -243,14 +221,10 @@ json_t *tracker_signatures(const struct tracker *tracker)
 	return detector_signatures_json(&tracker->detector);
 }
 
-char **tracker_closed(struct tracker *tracker)
+void tracker_list_files(const struct tracker *tracker, char ***closed, char ***open)
 {
-	return detector_list(&tracker->detector, detector_each_closed);
-}
-
-char **tracker_open(struct tracker *tracker)
-{
-	return detector_list(&tracker->detector, detector_each_open);
+	*closed = detector_list(&tracker->detector, detector_each_closed);
+	*open = detector_list(&tracker->detector, detector_each_open);
 }
 
 const struct recent_writers *tracker_writers(const struct tracker *tracker)

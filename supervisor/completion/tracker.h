@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/loop.h"
+#include "directory_view.h"
 #include "frameworks/frameworks.h"
 #include "monitor/monitor.h"
 #include "shim/shim.h"
@@ -55,7 +56,7 @@ struct tracker_options {
 	void (*saving)(void *arg, const char *path);
 	/*
 	 * A checkpoint is being written, and some of its files may be closed or have grown:
-	 * tracker_closed(), tracker_open(). Called a few times a second at most, until it returns
+	 * tracker_list_files(). Called a few times a second at most, until it returns
 	 * true, and again after the next write. NULL: not wanted.
 	 */
 	bool (*closed)(void *arg);
@@ -138,11 +139,10 @@ void tracker_poll(struct tracker *tracker);
 /* Borrowed; changes with the next verdict. */
 const struct latest_checkpoint *tracker_latest_checkpoint(const struct tracker *tracker);
 
-/* Reads all queued events. Is a save under way, or does one go on beside its number, which is
- * complete (tracker_awaited_until_ms())? */
-bool tracker_is_saving(struct tracker *tracker);
-/* Has the job itself called its newest complete checkpoint so, after its last write to it? */
-bool tracker_has_own_word(const struct tracker *tracker);
+/* Reads all queued events. `stop_stands`: what may come to a save of a kind that was never complete
+ * before is awaited, too. `told_to_end`: closed_ms is wanted; the contents of what is closed are
+ * looked at before it is known. */
+struct directory_view tracker_look(struct tracker *tracker, bool stop_stands, bool told_to_end);
 /* Reads all queued events. Has the job begun to write a checkpoint, and not only files that lie
  * beside one? */
 bool tracker_has_begun_checkpoint(struct tracker *tracker);
@@ -153,34 +153,14 @@ int64_t tracker_seen_since(struct tracker *tracker, int64_t since_ms);
 /* From now on a snapshot holds no numbered checkpoint that was begun up to this time, or whose
  * number is this one or below, but for the newest one. -1: whatever its number. */
 void tracker_leave_out(struct tracker *tracker, int64_t until_ms, int64_t number);
-/* The last write to a file that is not a running one, in ms of CLOCK_MONOTONIC; 0: none yet. */
-int64_t tracker_last_write_ms(const struct tracker *tracker);
-/* Reads all queued events. All that is under way is closed, and the end of the job would prove it
- * complete: its last write, in ms of CLOCK_MONOTONIC; 0: not so. Its contents are looked at before
- * that is known. */
-int64_t tracker_provable_ms(struct tracker *tracker);
-/* Is a set of fixed names being written, so that a snapshot now would have to leave it out? */
-bool tracker_is_replacing(const struct tracker *tracker);
-/* Until when the fixed names are awaited that the newest save is expected to write beside its
- * number, in ms of CLOCK_MONOTONIC; 0: none is. `certain`: and what may come to a save of a kind
- * that was never complete before. */
-int64_t tracker_awaited_until_ms(const struct tracker *tracker, bool certain);
-/* Has the job written only running files so far? */
-bool tracker_has_only_running_files(const struct tracker *tracker);
-/* Changes with every write to a running file. */
-uint64_t tracker_running_generation(const struct tracker *tracker);
-/* Has a running file been written that the job may resume from? A curve alone is none. */
-bool tracker_has_running_work(const struct tracker *tracker);
 
 /* --- a snapshot --- */
 
 /* Reads all queued events. The caller releases the plan (snapshot_plan.h). */
 void tracker_plan(struct tracker *tracker, struct snapshot_plan *plan);
 /* Reads all queued events. Would a plan lack the newest complete checkpoint, or was none
- * complete although fixed names were written often? And is
- * nothing whole left beside it, so that no snapshot is made (snapshot_plan.h)? */
+ * complete although fixed names were written often? */
 bool tracker_lacks_newest(struct tracker *tracker);
-bool tracker_holds_less(struct tracker *tracker);
 /* Is a numbered checkpoint behind that step (-1: any) torn? */
 bool tracker_lacks_step_after(struct tracker *tracker, int64_t step);
 /* Is the numbered checkpoint of that step complete, and still there? */
@@ -212,10 +192,9 @@ struct torn_files {
 void tracker_find_torn(const struct tracker *tracker, struct torn_files *found);
 void torn_files_release(struct torn_files *files);
 AUTO(struct torn_files, torn_files_release);
-/* Files of checkpoints under way that no process has open for writing. */
-char **tracker_closed(struct tracker *tracker);
-/* The same for files that are open for writing; a path may occur twice. */
-char **tracker_open(struct tracker *tracker);
+/* Files of checkpoints under way: those that no process has open for writing, and those that are; a
+ * path may occur twice. */
+void tracker_list_files(const struct tracker *tracker, char ***closed, char ***open);
 /*
  * For people: what is known of each checkpoint, the newest first. The caller owns the list. Each
  *object has:

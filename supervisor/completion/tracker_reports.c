@@ -137,9 +137,7 @@ void tracker_find_torn(const struct tracker *tracker, struct torn_files *found)
 
 	*found = (struct torn_files){0};
 	for (size_t i = 0; torn && torn[i]; i++) {
-		if (!file_list_path_exists(directory, torn[i]))
-			continue;
-		if (found->count++ > 0)
+		if (!file_list_path_exists(directory, torn[i]) || found->count++ > 0)
 			continue;
 		found->first = text_copy(torn[i]);
 		found->why = detector_why(detector, torn[i]);
@@ -180,7 +178,6 @@ static void add_path(json_t *list, const char *path)
 static json_t *describe_checkpoint(const struct detector *detector,
 				   const struct checkpoint *checkpoint)
 {
-	int64_t step = checkpoint->step >= 0 ? checkpoint->step : checkpoint->number;
 	json_t *name = json_string(*checkpoint->key ? checkpoint->key : "(fixed names)");
 	json_t *open = json_array(), *incomplete = json_array();
 	enum verdict_reason reason =
@@ -199,9 +196,10 @@ static json_t *describe_checkpoint(const struct detector *detector,
 			 /* a path that is no UTF-8 */
 			 name ? name : json_string("?"), "verdict", state_names[checkpoint->state],
 			 "reason", verdict_reason_name(reason), "why", verdict_reason_text(reason),
-			 "step", (json_int_t)step, "files", (json_int_t)checkpoint->file_count,
-			 "missing", (json_int_t)detector_count_missing(checkpoint), "open", open,
-			 "incomplete", incomplete);
+			 "step", (json_int_t)checkpoint_step_of(checkpoint), "files",
+			 (json_int_t)checkpoint->file_count, "missing",
+			 (json_int_t)detector_count_missing(checkpoint), "open", open, "incomplete",
+			 incomplete);
 }
 
 json_t *tracker_checkpoints_json(struct tracker *tracker)

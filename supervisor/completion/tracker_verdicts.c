@@ -2,20 +2,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "content_check_worker.h"
 #include "tracker_state.h"
 
 #include <stdlib.h>
-
-static int64_t step_of(const struct checkpoint *checkpoint)
-{
-	int64_t step = checkpoint->step;
-
-	if (step >= 0)
-		return step;
-	/* Of fixed names, a number in one is that of a part. */
-	return checkpoint->number;
-}
 
 /* Of two, the one that was begun later is the newer one, whichever was decided first: less evidence
  * takes more time. */
@@ -57,7 +46,7 @@ static void update_resume_step(struct tracker *tracker)
 static void note_step(struct tracker *tracker, const struct checkpoint *checkpoint,
 		      struct save_begin begin)
 {
-	int64_t step = step_of(checkpoint);
+	int64_t step = checkpoint_step_of(checkpoint);
 
 	update_resume_step(tracker);
 	if (step < 0 || !is_newer(checkpoint, &tracker->step_begin))

@@ -17,10 +17,9 @@ void writer_table_release(struct writer_table *writers)
 
 struct writer *writer_table_find(struct writer_table *writers, int pid)
 {
-	for (size_t i = 0; i < writers->process_count; i++) {
+	for (size_t i = 0; i < writers->process_count; i++)
 		if (writers->processes[i].pid == pid)
 			return &writers->processes[i];
-	}
 	return NULL;
 }
 
@@ -53,10 +52,9 @@ void writer_table_forget_all(struct writer_table *writers)
 struct writer_descriptor *writer_table_find_open(struct writer_table *writers, int pid,
 						 int descriptor)
 {
-	for (size_t i = 0; i < writers->open_count; i++) {
+	for (size_t i = 0; i < writers->open_count; i++)
 		if (writers->opens[i].pid == pid && writers->opens[i].descriptor == descriptor)
 			return &writers->opens[i];
-	}
 	return NULL;
 }
 
@@ -113,10 +111,9 @@ void writer_table_close_path(struct writer_table *writers, const char *path)
 
 bool writer_table_has_open(const struct writer_table *writers, const char *path)
 {
-	for (size_t i = 0; i < writers->open_count; i++) {
+	for (size_t i = 0; i < writers->open_count; i++)
 		if (text_equal(writers->opens[i].path, path))
 			return true;
-	}
 	return false;
 }
 

@@ -8,7 +8,7 @@
 
 bool asks_by_flag(const struct job_rules *rules, const struct job_view *view)
 {
-	return rules->ask == REQUEST_FLAG || (rules->may_flag && view->polled);
+	return rules->ask == REQUEST_FLAG || (rules->may_flag && view->directory.polled);
 }
 
 bool job_can_request(const struct job_rules *rules, const struct job_view *view)
@@ -59,27 +59,22 @@ static void translate(const struct step *step, const struct request_effect *effe
 {
 	switch (effect->kind) {
 	case REQUEST_DO_ASK:
-		ask(step);
-		break;
+		return ask(step);
 	case REQUEST_DO_STOP_ASKING:
 		cancel_deferral(step);
-		act(step, JOB_DO_STOP_ASKING);
-		break;
+		return act(step, JOB_DO_STOP_ASKING);
 	case REQUEST_DO_USE_SAVE:
-		say(step, SAY_SAVE_IS_USED);
-		break;
+		return say(step, SAY_SAVE_IS_USED);
 	case REQUEST_DO_BEGIN_LATER:
-		arm(step, TIMER_SAVE_OVER, step->view->now_ms + SAVE_OVER_CHECK_MS);
-		break;
+		return arm(step, TIMER_SAVE_OVER, step->view->now_ms + SAVE_OVER_CHECK_MS);
 	case REQUEST_DO_REPLY_ASKED:
 	case REQUEST_DO_REPLY_SAVED:
 	case REQUEST_DO_REPLY_DURABLE:
 	case REQUEST_DO_REPLY_FAILED:
-		act_on(step, (struct job_effect){.kind = JOB_DO_REPLY,
-						 .client = effect->client,
-						 .reply = effect->kind,
-						 .last = effect->last});
-		break;
+		return act_on(step, (struct job_effect){.kind = JOB_DO_REPLY,
+							.client = effect->client,
+							.reply = effect->kind,
+							.last = effect->last});
 	case REQUEST_EFFECTS:
 		break;
 	}
@@ -110,7 +105,7 @@ void job_end_requests(struct job_model *model, struct job_effects *effects)
 static bool is_still_saving(const struct step *step)
 {
 	return step->model->asking.sent_ms > 0 && !step->model->asking.answered &&
-	       step->view->rank_saving && step->view->saving;
+	       step->view->rank_saving && step->view->directory.saving;
 }
 
 static void make_request(const struct step *step, enum save_reason cause, void *client,
@@ -123,7 +118,8 @@ static void make_request(const struct step *step, enum save_reason cause, void *
 				    .cause = cause,
 				    .client = client,
 				    .until_asked = until_asked,
-				    .saving = asked ? step->view->saving : is_still_saving(step),
+				    .saving = asked ? step->view->directory.saving
+						    : is_still_saving(step),
 			    });
 	/* The others have been asked for the one that serves it. */
 	if (cause != SAVED_AT_NOTICE && step->model->requests.made > 0)
@@ -205,5 +201,5 @@ void on_save_over_due(const struct step *step)
 {
 	if (step->model->state == JOB_RUNNING)
 		step_requests(step, (struct request_event){.kind = REQUEST_EV_SAVE_OVER,
-							   .saving = step->view->saving});
+							   .saving = step->view->directory.saving});
 }

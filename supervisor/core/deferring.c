@@ -17,11 +17,6 @@
 #define STILL_SHARE 10
 #define STILL_LEAST_MS 50
 
-static int64_t earlier_of(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* --- a SIGTERM that is not a request --- */
 
 /* A plain entrypoint does the same: the job decides what SIGTERM means. It may be a request to
@@ -89,13 +84,13 @@ void note_awaited_save(const struct step *step)
 /* Nothing was written for `still_ms`. */
 static bool is_still(const struct job_view *view, int64_t still_ms)
 {
-	return !view->saving && view->now_ms - view->last_write_ms >= still_ms;
+	return !view->directory.saving && view->now_ms - view->directory.last_write_ms >= still_ms;
 }
 
 /* What the save is known to write yet may take longer; the budget bounds that. */
 static bool is_time_over(const struct job_view *view, int64_t until_ms)
 {
-	return view->now_ms >= until_ms && view->partners_until_ms == 0;
+	return view->now_ms >= until_ms && view->directory.partners_until_ms == 0;
 }
 
 /* Until when the directory may settle. */
@@ -123,7 +118,7 @@ static bool has_awaited_save(const struct step *step)
 {
 	unsigned saves = step->model->deferral.saves;
 
-	return saves > 1 || (saves == 1 && !step->view->saving);
+	return saves > 1 || (saves == 1 && !step->view->directory.saving);
 }
 
 /* A save may end without a complete checkpoint: torn, or its files deleted. And the next one may
@@ -156,9 +151,9 @@ void end_after_save(const struct step *step)
 {
 	const struct job_model *model = step->model;
 
-	if (model->state == JOB_CHECKPOINTING && model->stop.stands && !step->view->saving &&
-	    model->asking.sent_ms == 0 && !model->deferral.awaited &&
-	    step->view->now_ms >= model->budget.ask_until_ms)
+	if (model->state == JOB_CHECKPOINTING && model->stop.stands &&
+	    !step->view->directory.saving && model->asking.sent_ms == 0 &&
+	    !model->deferral.awaited && step->view->now_ms >= model->budget.ask_until_ms)
 		live(step, EV_CHECKPOINT_COMPLETE);
 }
 
@@ -168,7 +163,7 @@ void on_settling_due(const struct step *step)
 {
 	int64_t now_ms = step->view->now_ms;
 	/* By its word nothing follows. */
-	bool said = step->view->own_word && !step->view->saving;
+	bool said = step->view->directory.own_word && !step->view->directory.saving;
 	/* The commit comes first, while it can. */
 	bool waits = step->view->gang_needs_job && !step->model->gang.answered &&
 		     now_ms < step->model->budget.ask_until_ms;
@@ -177,7 +172,7 @@ void on_settling_due(const struct step *step)
 		arm(step, TIMER_SETTLING, now_ms + SETTLING_CHECK_MS);
 	else if (said || is_time_over(step->view, step->model->settling_until_ms) ||
 		 (is_still(step->view, step->rules->quiet_ms) &&
-		  step->view->partners_until_ms == 0))
+		  step->view->directory.partners_until_ms == 0))
 		live(step, EV_CHECKPOINT_COMPLETE);
 	else
 		arm(step, TIMER_SETTLING, now_ms + SETTLING_CHECK_MS);

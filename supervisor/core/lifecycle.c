@@ -62,8 +62,3 @@ const char *const job_state_names[JOB_STATES + 1] = {
 	[JOB_CHECKPOINTING] = "checkpointing", [JOB_STOPPING] = "stopping",
 	[JOB_UPLOADING] = "uploading",         [JOB_OVER] = "ended",
 };
-
-const char *job_state_name(enum job_state state)
-{
-	return job_state_names[state];
-}

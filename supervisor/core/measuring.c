@@ -8,18 +8,13 @@
 
 /* --- the forecast --- */
 
-static int64_t left_ms(const struct job_view *view, int64_t deadline_ms)
-{
-	return deadline_ms > view->now_ms ? deadline_ms - view->now_ms : 0;
-}
-
 static int64_t window_ms(const struct job_model *model, const struct job_rules *rules,
 			 const struct job_view *view)
 {
 	int64_t deadline_ms = stop_deadline_ms(model);
 
 	if (deadline_ms != CLOCK_NEVER)
-		return left_ms(view, deadline_ms);
+		return deadline_ms > view->now_ms ? deadline_ms - view->now_ms : 0;
 	return view->usual_window_ms ? view->usual_window_ms : rules->grace_ms;
 }
 
@@ -136,7 +131,7 @@ void note_save_ended(const struct step *step)
 
 	if (step->view->child_running && now_ms >= model->measured.same_save_until_ms)
 		save_rhythm_note(&model->measured.rhythm, now_ms);
-	model->measured.same_save_until_ms = step->view->partners_until_ms;
+	model->measured.same_save_until_ms = step->view->directory.partners_until_ms;
 	model->measured.saving_ms = 0;
 	if (began_ms == 0)
 		return;

@@ -30,13 +30,13 @@ void on_gang_asks(const struct step *step, const struct gang_told *asked)
 	if (model->state != JOB_RUNNING || !job_can_request(step->rules, step->view) || ends)
 		return;
 	restart_interval(step);
-	step_requests(step,
-		      (struct request_event){
-			      .kind = REQUEST_EV_MADE,
-			      .cause = SAVED_ON_REQUEST,
-			      .event = asked->event,
-			      .saving = model->requests.asking == ASKING_SENT && step->view->saving,
-		      });
+	step_requests(step, (struct request_event){
+				    .kind = REQUEST_EV_MADE,
+				    .cause = SAVED_ON_REQUEST,
+				    .event = asked->event,
+				    .saving = model->requests.asking == ASKING_SENT &&
+					      step->view->directory.saving,
+			    });
 }
 
 void on_gang_told(const struct step *step, const struct gang_told *told)

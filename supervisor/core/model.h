@@ -3,6 +3,7 @@
 #define MODEL_H
 
 #include "base/cleanup.h"
+#include "completion/directory_view.h"
 #include "planning/planning.h"
 #include "scheduler/scheduler.h"
 
@@ -105,7 +106,6 @@ struct lifecycle_transition {
 /* Defined for every pair: one that is not in the table means "do nothing, stay". */
 struct lifecycle_transition lifecycle_step(enum job_state state, enum life_event event);
 
-const char *job_state_name(enum job_state state); /* "restoring" */
 /* Indexed by enum job_state; ends with NULL. */
 extern const char *const job_state_names[JOB_STATES + 1];
 
@@ -298,25 +298,9 @@ struct job_rules {
 struct job_view {
 	int64_t now_ms;
 	bool child_running;
-	/* the checkpoint directory */
-	bool saving;   /* a save is under way, or goes on beside its number */
-	bool own_word; /* the job itself has called its newest complete checkpoint so */
-	/* all that is under way is closed since then, and the job's end would prove it complete; 0:
-	 * not so, or nobody has told it to end */
-	int64_t closed_ms;
-	bool replacing; /* fixed names are being written */
-	/* until when those are awaited that belong to the newest number; 0: none is */
-	int64_t partners_until_ms;
-	bool only_running; /* only running files were written so far */
-	bool running_work; /* and they are more than curves */
-	/* a snapshot now would hold only a part of the newest checkpoint, and nothing new */
-	bool holds_less;
-	bool saves_elsewhere;  /* its checkpoints, and has written nothing here */
-	int64_t last_write_ms; /* to a file that is not a running one; 0: none yet */
-	int64_t reported_step; /* the newest that the job has reported; -1: none */
-	uint64_t running_generation;
+	struct directory_view directory;
+	bool saves_elsewhere; /* its checkpoints, and has written nothing here */
 	/* asking */
-	bool polled;         /* a process polls the flag */
 	bool has_target;     /* a process handles SIGTERM; only looked at when it matters */
 	bool could_use_usr1; /* none does, but one handles SIGUSR1 */
 	bool any_rank;       /* somebody was asked by a signal */

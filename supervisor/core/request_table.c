@@ -350,57 +350,44 @@ void request_table_step(struct request_table *table, const struct request_event 
 {
 	switch (event->kind) {
 	case REQUEST_EV_MADE:
-		on_made(table, event, effects);
-		break;
+		return on_made(table, event, effects);
 	case REQUEST_EV_TOLD:
-		on_told(table, event);
-		break;
+		return on_told(table, event);
 	case REQUEST_EV_SENDING:
 		table->asking = ASKING_SENT;
-		break;
+		return;
 	case REQUEST_EV_SENT:
-		reply_all(table, REQUEST_ASKED, REQUEST_DO_REPLY_ASKED, effects);
-		break;
+		return reply_all(table, REQUEST_ASKED, REQUEST_DO_REPLY_ASKED, effects);
 	case REQUEST_EV_FORWARDED:
 		move_requests(table, REQUEST_PENDING, REQUEST_ASKED, 0);
 		if (!has_phase(table, REQUEST_ASKED))
 			add_request(table, &(struct request_event){.cause = SAVED_AT_NOTICE},
 				    REQUEST_ASKED);
 		table->asking = ASKING_SENT;
-		break;
+		return;
 	case REQUEST_EV_COMPLETE:
-		on_complete(table, event->generation, event->late, effects);
-		break;
+		return on_complete(table, event->generation, event->late, effects);
 	case REQUEST_EV_DURABLE:
-		end_requests(table, REQUEST_SAVED, event->generation, REQUEST_DO_REPLY_DURABLE,
-			     effects);
-		break;
+		return end_requests(table, REQUEST_SAVED, event->generation,
+				    REQUEST_DO_REPLY_DURABLE, effects);
 	case REQUEST_EV_ELSEWHERE:
-		on_elsewhere(table, event->event, effects);
-		break;
+		return on_elsewhere(table, event->event, effects);
 	case REQUEST_EV_LOST:
-		end_requests(table, REQUEST_SAVED, event->generation, REQUEST_DO_REPLY_FAILED,
-			     effects);
-		break;
+		return end_requests(table, REQUEST_SAVED, event->generation,
+				    REQUEST_DO_REPLY_FAILED, effects);
 	case REQUEST_EV_NOT_ASKED:
 		end_requests(table, REQUEST_ASKED, 0, REQUEST_DO_REPLY_FAILED, effects);
-		end_asking(table, effects);
-		break;
+		return end_asking(table, effects);
 	case REQUEST_EV_WITHDRAWN:
-		on_withdrawn(table, effects);
-		break;
+		return on_withdrawn(table, effects);
 	case REQUEST_EV_STOPPED:
-		on_stopped(table, effects);
-		break;
+		return on_stopped(table, effects);
 	case REQUEST_EV_SAVE_OVER:
-		on_save_over(table, event->saving, effects);
-		break;
+		return on_save_over(table, event->saving, effects);
 	case REQUEST_EV_ENDED:
-		on_ended(table, effects);
-		break;
+		return on_ended(table, effects);
 	case REQUEST_EV_GONE:
-		on_gone(table, event->client);
-		break;
+		return on_gone(table, event->client);
 	case REQUEST_EVENTS:
 		break;
 	}

@@ -21,7 +21,7 @@ bool job_has_running_tail(const struct job_model *model, const struct job_view *
 	uint64_t generation = model->snapshots.ended_running;
 
 	if (generation == 0)
-		generation = view->running_generation;
+		generation = view->directory.running_generation;
 	return generation > model->snapshots.durable_running;
 }
 
@@ -68,10 +68,10 @@ static struct checkpoint running_tail(const struct step *step)
 		.reason = SAVED_BY_ITSELF,
 		.completed_ms = now_ms,
 		.written_ms = as_of_start ? model->durable.written_ms : now_ms,
-		.reported_step =
-			as_of_start ? model->durable.reported_step : step->view->reported_step,
+		.reported_step = as_of_start ? model->durable.reported_step
+					     : step->view->directory.reported_step,
 		.as_of_start = as_of_start,
-		.curves_only = !as_of_start && !step->view->running_work,
+		.curves_only = !as_of_start && !step->view->directory.running_work,
 	};
 }
 
@@ -81,7 +81,7 @@ static void begin_snapshot(const struct step *step)
 	int64_t now_ms = step->view->now_ms;
 
 	/* The next checkpoint that is complete begins it. */
-	if (model->any_complete && step->view->holds_less) {
+	if (model->any_complete && step->view->directory.holds_less) {
 		disarm(step, TIMER_SNAPSHOT);
 		return;
 	}
@@ -117,7 +117,7 @@ static int64_t replacing_most_ms(const struct step *step)
 	int64_t deadline_ms = stop_deadline_ms(step->model);
 	int64_t left_ms = (deadline_ms - step->view->now_ms) / 2;
 
-	if (!step->view->replacing)
+	if (!step->view->directory.replacing)
 		return 0;
 	return left_ms > 0 && left_ms < REPLACING_MOST_MS ? left_ms : REPLACING_MOST_MS;
 }
@@ -127,7 +127,7 @@ static int64_t replacing_most_ms(const struct step *step)
 static int64_t partners_until_ms(const struct step *step)
 {
 	struct job_model *model = step->model;
-	int64_t until_ms = step->view->partners_until_ms;
+	int64_t until_ms = step->view->directory.partners_until_ms;
 	int64_t last_ms = model->budget.ask_until_ms;
 
 	if (model->snapshots.pending_ms > 0 && model->snapshots.partners_until_ms == 0)
@@ -146,13 +146,13 @@ void pace_snapshots(const struct step *step)
 		.now_ms = step->view->now_ms,
 		.interval_ms = step->rules->snapshot_interval_ms,
 		.pending_ms = model->snapshots.pending_ms,
-		.last_write_ms = ended ? 0 : step->view->last_write_ms,
+		.last_write_ms = ended ? 0 : step->view->directory.last_write_ms,
 		.replacing_most_ms = ended ? 0 : replacing_most_ms(step),
 		.partners_until_ms = ended ? 0 : partners_until_ms(step),
 		.urgent = model->stop.stands || ended || request_table_awaits(&model->requests),
 		.last = ended,
 		.only_running = !model->any_complete && job_has_running_tail(model, step->view) &&
-				step->view->only_running,
+				step->view->directory.only_running,
 		.launched_ms = model->launched_ms,
 		.begun_ms = model->snapshots.begun_ms,
 	};

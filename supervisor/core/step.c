@@ -158,16 +158,10 @@ static void on_launched(const struct step *step, const struct job_event *event)
 		on_existing(step, event);
 }
 
-static void on_launch_failed(const struct step *step, const struct job_event *event)
+static void on_start_failed(const struct step *step, int refusal, enum life_event event)
 {
-	step->model->facts.refusal = event->code;
-	live(step, EV_LAUNCH_FAILED);
-}
-
-static void on_restore_failed(const struct step *step, const struct job_event *event)
-{
-	step->model->facts.refusal = event->code;
-	live(step, EV_RESTORE_FAILED);
+	step->model->facts.refusal = refusal;
+	live(step, event);
 }
 
 /* --- signals to the supervisor --- */
@@ -215,9 +209,8 @@ static void on_early_signal(const struct step *step, const struct job_event *eve
 		act(step, JOB_DO_KEEP_SIGNAL);
 		return;
 	}
-	step->model->facts.refusal = 128 + event->signal;
 	act(step, JOB_DO_CANCEL_RESTORE);
-	live(step, EV_RESTORE_FAILED);
+	on_start_failed(step, 128 + event->signal, EV_RESTORE_FAILED);
 }
 
 /* A stop that follows sets told_ms anew. */
@@ -303,7 +296,7 @@ static void on_child_exited(const struct step *step, const struct child_exit *ch
 {
 	step->model->facts.wait_status = child->mapped_status;
 	step->model->facts.resumes = child->resumes;
-	step->model->snapshots.ended_running = step->view->running_generation;
+	step->model->snapshots.ended_running = step->view->directory.running_generation;
 	live(step, EV_CHILD_EXITED);
 }
 
@@ -334,87 +327,60 @@ void job_step(struct job_model *model, const struct job_rules *rules, const stru
 	switch (event->kind) {
 	case JOB_EV_RESTORED:
 		on_claimed(&step, &event->claim);
-		live(&step, EV_RESTORED);
-		break;
+		return live(&step, EV_RESTORED);
 	case JOB_EV_RESTORE_FAILED:
-		on_restore_failed(&step, event);
-		break;
+		return on_start_failed(&step, event->code, EV_RESTORE_FAILED);
 	case JOB_EV_CLAIMED:
-		on_claimed(&step, &event->claim);
-		break;
+		return on_claimed(&step, &event->claim);
 	case JOB_EV_LAUNCHED:
-		on_launched(&step, event);
-		break;
+		return on_launched(&step, event);
 	case JOB_EV_LAUNCH_FAILED:
-		on_launch_failed(&step, event);
-		break;
+		return on_start_failed(&step, event->code, EV_LAUNCH_FAILED);
 	case JOB_EV_SIGNAL:
-		on_signal(&step, event);
-		break;
+		return on_signal(&step, event);
 	case JOB_EV_STOP_ANNOUNCED:
-		on_stop_announced(&step, &event->stop);
-		break;
+		return on_stop_announced(&step, &event->stop);
 	case JOB_EV_STOP_CANCELLED:
-		on_stop_cancelled(&step);
-		break;
+		return on_stop_cancelled(&step);
 	case JOB_EV_ADVICE:
-		request_checkpoint(&step, SAVED_ON_ADVICE);
-		break;
+		return request_checkpoint(&step, SAVED_ON_ADVICE);
 	case JOB_EV_CLIENT:
-		on_client(&step, event);
-		break;
+		return on_client(&step, event);
 	case JOB_EV_CLIENT_GONE:
-		step_requests(&step, (struct request_event){.kind = REQUEST_EV_GONE,
-							    .client = event->client});
-		break;
+		return step_requests(&step, (struct request_event){.kind = REQUEST_EV_GONE,
+								   .client = event->client});
 	case JOB_EV_SENDING:
-		on_sending(&step, event);
-		break;
+		return on_sending(&step, event);
 	case JOB_EV_ASKED:
-		step_requests(&step, (struct request_event){.kind = REQUEST_EV_SENT});
-		break;
+		return step_requests(&step, (struct request_event){.kind = REQUEST_EV_SENT});
 	case JOB_EV_CANNOT_ASK:
-		on_cannot_ask(&step);
-		break;
+		return on_cannot_ask(&step);
 	case JOB_EV_SAVE_STARTED:
-		on_save_started(&step, event);
-		break;
+		return on_save_started(&step, event);
 	case JOB_EV_RUNNING_WRITTEN:
-		on_running_written(&step, event);
-		break;
+		return on_running_written(&step, event);
 	case JOB_EV_COMPLETE:
-		on_complete(&step, event);
-		break;
+		return on_complete(&step, event);
 	case JOB_EV_CHILD_EXITED:
-		on_child_exited(&step, &event->child);
-		break;
+		return on_child_exited(&step, &event->child);
 	case JOB_EV_PLANNED:
-		on_planned(&step, event->generation);
-		break;
+		return on_planned(&step, event->generation);
 	case JOB_EV_SNAPSHOT_DONE:
-		on_snapshot_done(&step, &event->snapshot);
-		break;
+		return on_snapshot_done(&step, &event->snapshot);
 	case JOB_EV_RETENTION_DONE:
-		on_retention_done(&step);
-		break;
+		return on_retention_done(&step);
 	case JOB_EV_GANG_ROUND:
-		on_gang_round(&step);
-		break;
+		return on_gang_round(&step);
 	case JOB_EV_GANG_ASKS:
-		on_gang_asks(&step, &event->gang);
-		break;
+		return on_gang_asks(&step, &event->gang);
 	case JOB_EV_GANG_TOLD:
-		on_gang_told(&step, &event->gang);
-		break;
+		return on_gang_told(&step, &event->gang);
 	case JOB_EV_GANG_ANSWERED:
-		on_gang_answered(&step, &event->gang);
-		break;
+		return on_gang_answered(&step, &event->gang);
 	case JOB_EV_GANG_LEFT:
-		on_gang_left(&step, event->lost, event->silent);
-		break;
+		return on_gang_left(&step, event->lost, event->silent);
 	case JOB_EV_TIMER:
-		on_timer(&step, event->timer);
-		break;
+		return on_timer(&step, event->timer);
 	case JOB_EVENTS:
 		break;
 	}

@@ -12,6 +12,11 @@ struct step {
 	struct job_effects *effects;
 };
 
+static inline int64_t earlier_of(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* --- step.c --- */
 void act(const struct step *step, enum job_effect_kind kind);
 void act_at(const struct step *step, enum job_effect_kind kind, int64_t at_ms);

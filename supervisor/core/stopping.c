@@ -15,11 +15,6 @@
 #define KILL_CHECK_MS 100
 #define NEXT_SAVE_CHECK_MS 100
 
-static int64_t earlier_of(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 int64_t stop_deadline_ms(const struct job_model *model)
 {
 	return model->stop.stands ? model->stop.deadline_ms : CLOCK_NEVER;
@@ -54,7 +49,7 @@ static int64_t kill_time_ms(const struct step *step)
 	const struct kill_facts facts = {
 		.told_ms = model->told_ms,
 		.pending = job_has_pending(model),
-		.closed_ms = needs_no_more_time(step) ? 0 : step->view->closed_ms,
+		.closed_ms = needs_no_more_time(step) ? 0 : step->view->directory.closed_ms,
 	};
 
 	return deadline_budget_kill_ms(&model->budget, &facts);
@@ -77,7 +72,7 @@ static int64_t rest_due_ms(const struct step *step)
 
 	if (kill_ms == CLOCK_NEVER)
 		kill_ms = since_ms + STOP_PATIENCE_MS;
-	return deadline_budget_rest_ms(since_ms, kill_ms, step->view->saving);
+	return deadline_budget_rest_ms(since_ms, kill_ms, step->view->directory.saving);
 }
 
 /* No event says that the job has closed what it was writing, so it is looked for. */
@@ -92,7 +87,8 @@ static int64_t stopping_due_ms(const struct step *step)
 	if (model->killed)
 		return now_ms + KILL_AGAIN_MS;
 	if (!model->rest_told)
-		at_ms = earlier_of(at_ms, step->view->saving ? check_ms : rest_due_ms(step));
+		at_ms = earlier_of(at_ms,
+				   step->view->directory.saving ? check_ms : rest_due_ms(step));
 	if (model->stop.stands && !needs_no_more_time(step))
 		at_ms = earlier_of(at_ms, check_ms < model->budget.stop_until_ms
 						  ? model->budget.stop_until_ms
@@ -124,7 +120,7 @@ struct preemption_facts forecast_at_stop(const struct step *step, bool asks)
 
 	facts.can_ask = asks;
 	facts.trains_on = model->stop.stands && !model->stop.by_sigterm;
-	if (step->view->saving)
+	if (step->view->directory.saving)
 		facts.saving_for_ms = step->view->now_ms - began_ms;
 	return facts;
 }
@@ -207,7 +203,7 @@ void on_budget_due(const struct step *step)
 		return;
 	/* A save is under way: it gets the time that was reserved for exiting. So does the next
 	 * save of a job that was not told anything, if it is due by then. */
-	if (waits && step->view->saving)
+	if (waits && step->view->directory.saving)
 		arm(step, TIMER_BUDGET, stop_ms);
 	else if (waits && model->asking.sent_ms == 0 && awaits_a_save(step))
 		arm(step, TIMER_BUDGET, earlier_of(now_ms + NEXT_SAVE_CHECK_MS, stop_ms));
@@ -263,21 +259,6 @@ void continue_plan(const struct step *step)
 }
 
 /* --- what the table of the job's life says --- */
-
-static void nothing(const struct step *step)
-{
-	(void)step;
-}
-
-static void launch_child(const struct step *step)
-{
-	act(step, JOB_DO_LAUNCH);
-}
-
-static void cancel_restore(const struct step *step)
-{
-	act(step, JOB_DO_CANCEL_RESTORE);
-}
 
 static void request_at_notice(const struct step *step)
 {
@@ -356,20 +337,34 @@ static void cancel_snapshots(const struct step *step)
 	act(step, JOB_DO_CANCEL_SNAPSHOTS);
 }
 
+static void take_action(const struct step *step, enum life_action action)
+{
+	switch (action) {
+	case DO_NOTHING:
+		return;
+	case DO_LAUNCH_CHILD:
+		return act(step, JOB_DO_LAUNCH);
+	case DO_CANCEL_RESTORE:
+		return act(step, JOB_DO_CANCEL_RESTORE);
+	case DO_REQUEST_CHECKPOINT:
+		return request_at_notice(step);
+	case DO_REPLAN:
+		return divide_the_time(step);
+	case DO_WITHDRAW_REQUEST:
+		return withdraw_request(step);
+	case DO_STOP_CHILD:
+		return stop_child(step);
+	case DO_KILL_CHILD:
+		return kill_child(step);
+	case DO_FLUSH_SNAPSHOTS:
+		return flush_snapshots(step);
+	case DO_CANCEL_SNAPSHOTS:
+		return cancel_snapshots(step);
+	}
+}
+
 void live(const struct step *step, enum life_event event)
 {
-	static void (*const actions[])(const struct step *step) = {
-		[DO_NOTHING] = nothing,
-		[DO_LAUNCH_CHILD] = launch_child,
-		[DO_CANCEL_RESTORE] = cancel_restore,
-		[DO_REQUEST_CHECKPOINT] = request_at_notice,
-		[DO_REPLAN] = divide_the_time,
-		[DO_WITHDRAW_REQUEST] = withdraw_request,
-		[DO_STOP_CHILD] = stop_child,
-		[DO_KILL_CHILD] = kill_child,
-		[DO_FLUSH_SNAPSHOTS] = flush_snapshots,
-		[DO_CANCEL_SNAPSHOTS] = cancel_snapshots,
-	};
 	struct job_model *model = step->model;
 	struct lifecycle_transition transition = lifecycle_step(model->state, event);
 	bool moved = transition.next != model->state;
@@ -379,7 +374,7 @@ void live(const struct step *step, enum life_event event)
 	if (event == EV_NOTICE)
 		model->facts.noticed = true;
 	model->state = transition.next;
-	actions[transition.action](step);
+	take_action(step, transition.action);
 	/* The action led on to the next state. */
 	if (model->state != transition.next)
 		return;

@@ -210,9 +210,6 @@ void gang_feed_tell_notice(struct gang_feed *feed, struct gang_event *event);
  * a member that leaves alone. Stops the feed; the view stays. Blocks for some seconds. */
 void gang_feed_say_last_word(struct gang_feed *feed);
 
-/* The part of the round is being made: of this checkpoint, or `beside`, without one. */
-void gang_feed_note_part_begun(struct gang_feed *feed, uint32_t round, uint64_t generation,
-			       int64_t step, bool beside);
 /* `put`: it may lie in the store. */
 void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, enum gang_part_end end,
 			       bool put, const char *why);

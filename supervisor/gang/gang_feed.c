@@ -185,12 +185,6 @@ static void gang_feed_note_fate(struct gang_feed *feed, uint32_t round, enum gan
 				feed->here.put == round ? feed->here.put_generation : 0);
 }
 
-void gang_feed_note_part_begun(struct gang_feed *feed, uint32_t round, uint64_t generation,
-			       int64_t step, bool beside)
-{
-	gang_here_note_part(&feed->here, round, generation, step, beside);
-}
-
 /* Once is no proof: it may have been slower than the one that had gone on. */
 static void note_given(struct gang_here *here, uint32_t round)
 {
@@ -379,9 +373,8 @@ static void say_who_is_missing(const struct gang_feed *feed)
 static void note_failure(struct gang_feed *feed)
 {
 	const struct err *err = &feed->work.err;
-	bool said = ++feed->failures == FAILURES_SAID || err->kind == ERR_VERSION;
 
-	if (said)
+	if (++feed->failures == FAILURES_SAID || err->kind == ERR_VERSION)
 		log_warn("the log of the gang cannot be used: %s", err->text);
 	else
 		log_debug("the log of the gang: %s", err->text);
@@ -398,22 +391,6 @@ static void note_recalled(struct gang_feed *feed)
 		return;
 	here->empties += feed->work.without;
 	here->learned = here->empties >= GANG_EMPTIES_TO_LEARN;
-}
-
-/* The log is read without it; but then nothing is known that lets a part be without a checkpoint.
- */
-static void give_up_recalling(struct gang_feed *feed)
-{
-	feed->recalled = true;
-	feed->here.holds_start = !snapshot_id_is_none(feed->options.from);
-}
-
-/* An event that another has won; or there is none yet. */
-static void note_nothing_there(struct gang_feed *feed)
-{
-	feed->unread = feed->work.kind == FEED_APPENDS;
-	if (feed->work.kind == FEED_READS && feed->work.anew)
-		gang_here_note_read(&feed->here, &feed->view);
 }
 
 /* Something was read, or nothing is there. */
@@ -450,8 +427,12 @@ static void gang_feed_on_worked(void *arg)
 		return;
 	if (!feed->work.worked) {
 		note_failure(feed);
-		if (feed->work.kind == FEED_RECALLS && feed->failures >= FAILURES_SAID)
-			give_up_recalling(feed);
+		/* The log is read without it; but then nothing is known that lets a part be without
+		 * a checkpoint. */
+		if (feed->work.kind == FEED_RECALLS && feed->failures >= FAILURES_SAID) {
+			feed->recalled = true;
+			feed->here.holds_start = !snapshot_id_is_none(feed->options.from);
+		}
 		feed->unread = false;
 		feed->pause_ms = GANG_PAUSE_MOST_MS;
 		gang_feed_arm(feed);
@@ -475,8 +456,11 @@ static void gang_feed_on_worked(void *arg)
 		feed->sharers_given = feed->work.there ? feed->work.round : feed->sharers_given;
 	else if (feed->work.there)
 		fold_event(feed, &feed->work.event);
+	/* An event that another has won; or there is none yet. */
 	else
-		note_nothing_there(feed);
+		feed->unread = feed->work.kind == FEED_APPENDS;
+	if (feed->work.kind == FEED_READS && !feed->work.there && feed->work.anew)
+		gang_here_note_read(&feed->here, &feed->view);
 	gang_feed_go_on(feed);
 }
 
@@ -538,16 +522,6 @@ static bool is_telling(const struct gang_feed *feed)
 static bool gives(const struct gang_round_decision *decision)
 {
 	return decision->action == GANG_TAKE || decision->action == GANG_GIVE_BESIDE;
-}
-
-static bool looks_after(const struct gang_round_decision *decision)
-{
-	return decision->action == GANG_LOOK_AFTER_PART;
-}
-
-static bool is_event(const struct gang_round_decision *decision)
-{
-	return decision->action != GANG_WAIT && !gives(decision) && !looks_after(decision);
 }
 
 /* What they write is whole, and all there, once they have given. */
@@ -665,6 +639,8 @@ static void pause_feed(struct gang_feed *feed, int64_t again_ms)
 static void gang_feed_go_on(struct gang_feed *feed)
 {
 	struct gang_round_decision decision = decide(feed);
+	bool looks_after = decision.action == GANG_LOOK_AFTER_PART;
+	bool appends = decision.action != GANG_WAIT && !gives(&decision) && !looks_after;
 	struct gang_event event;
 
 	if (feed->busy)
@@ -677,7 +653,7 @@ static void gang_feed_go_on(struct gang_feed *feed)
 	} else if (feed->in_doubt) {
 		start_work(feed, FEED_LOOKS_WHETHER_OVER);
 		/* Before this member says that it has ended. */
-	} else if (is_event(&decision)) {
+	} else if (appends) {
 		event = event_of(feed, &decision);
 		append_event(feed, &event);
 	} else if (feed->outbox_count > 0) {
@@ -685,11 +661,10 @@ static void gang_feed_go_on(struct gang_feed *feed)
 	} else if (gang_view_wants_answers(&feed->view)) {
 		feed->work.round = feed->view.committed;
 		start_work(feed, FEED_LOOKS_FOR_ANSWERS);
-	} else if (feed->look_due && (awaits_sharers(feed, &decision) || looks_after(&decision))) {
+	} else if (feed->look_due && (awaits_sharers(feed, &decision) || looks_after)) {
 		feed->look_due = false;
 		feed->work.round = decision.round;
-		start_work(feed,
-			   looks_after(&decision) ? FEED_LOOKS_AFTER_PART : FEED_LOOKS_FOR_SHARERS);
+		start_work(feed, looks_after ? FEED_LOOKS_AFTER_PART : FEED_LOOKS_FOR_SHARERS);
 	} else if (must_say(feed)) {
 		feed->said_ms = feed->here.now_ms;
 		feed->work.round = feed->view.round.number;

@@ -13,32 +13,12 @@
 
 /* --- a command that starts the job on all machines --- */
 
-/* Also with more behind a dot: mpiexec.hydra, mpirun.openmpi. */
-static const char *const launcher_programs[] = {
-	/* MPI's */
-	"mpirun",
-	"mpiexec",
-	"mpirun_rsh",
-	"orterun",
-	"prterun",
-	"prun",
-	/* of clusters */
-	"srun",
-	"aprun",
-	"jsrun",
-	"ibrun",
-	/* of frameworks */
-	"horovodrun",
-	"deepspeed",
-	"ray",
-	/* a shell on each machine */
-	"pdsh",
-	"pssh",
-	"parallel-ssh",
-	"clush",
-	"dsh",
-	NULL,
-};
+/* MPI's, of clusters, of frameworks, and a shell on each machine. Also with more behind a dot:
+ * mpiexec.hydra, mpirun.openmpi. */
+static const char *const launcher_programs[] =
+	{"mpirun", "mpiexec",      "mpirun_rsh", "orterun",    "prterun",   "prun", "srun",
+	 "aprun",  "jsrun",        "ibrun",      "horovodrun", "deepspeed", "ray",  "pdsh",
+	 "pssh",   "parallel-ssh", "clush",      "dsh",        NULL};
 
 static const char *const launcher_modules[] = {"horovod.runner", "deepspeed.launcher.runner", NULL};
 
@@ -727,15 +707,6 @@ static bool is_first(const struct gang_environment *environment, const char *ind
 	return !*index || text_equal(index, main_node ? main_node : "0");
 }
 
-static int refuse_without_index(const struct gang_identity *identity, struct err *err)
-{
-	return err_set(err, ERR_UNFIT,
-		       "%s. Several machines with one job name would undo each other's work: give "
-		       "--gang N and --member I; or --gang off, if this is the only one, or each "
-		       "has another --job",
-		       identity->apart);
-}
-
 /* Whether it is by itself whatever the launcher says, and then why. */
 static bool is_by_itself(const struct gang_environment *environment,
 			 const struct gang_sources *sources, const char *const *argv,
@@ -785,7 +756,13 @@ static int find_by_default(const struct gang_environment *environment, const cha
 	}
 	if (!identity->apart[0])
 		text_set(identity->apart, sizeof(identity->apart), why.text);
-	return identity->index[0] ? 0 : refuse_without_index(identity, err);
+	if (identity->index[0])
+		return 0;
+	return err_set(err, ERR_UNFIT,
+		       "%s. Several machines with one job name would undo each other's work: give "
+		       "--gang N and --member I; or --gang off, if this is the only one, or each "
+		       "has another --job",
+		       identity->apart);
 }
 
 int gang_identity_find(const char *gang, const char *member, gang_getenv_fn get, void *arg,

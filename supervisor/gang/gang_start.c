@@ -29,37 +29,6 @@ static int read_event(struct storage *storage, uint32_t attempt, uint32_t number
 	return *there ? 0 : err_set(err, own.kind, "%s", own.text);
 }
 
-static int start_log_first(struct storage *storage, uint32_t attempt, enum gang_first_event *first,
-			   struct gang_event *event, struct cancel *cancel, struct err *err)
-{
-	bool there;
-
-	if (read_event(storage, attempt, 1, event, &there, cancel, err) < 0)
-		return -1;
-	if (!there)
-		*first = GANG_FIRST_NONE;
-	else if (event->kind != GANG_EVENT_OVER)
-		*first = GANG_FIRST_GO;
-	else
-		*first = event->code != 0 ? GANG_FIRST_REFUSED : GANG_FIRST_REJOIN;
-	return 0;
-}
-
-static int start_log_is_over(struct storage *storage, uint32_t attempt, bool *over,
-			     struct cancel *cancel, struct err *err)
-{
-	struct gang_event event;
-	bool there = true;
-
-	*over = false;
-	for (uint32_t number = 2; there && !*over; number++) {
-		if (read_event(storage, attempt, number, &event, &there, cancel, err) < 0)
-			return -1;
-		*over = there && event.kind == GANG_EVENT_OVER;
-	}
-	return 0;
-}
-
 /* The number of the last event, and what it is; 0: there is none. Since there are no gaps, the end
  * is found without reading all. */
 static int find_last(struct storage *storage, uint32_t attempt, uint32_t *last,
@@ -169,33 +138,40 @@ static void put_off_next(struct gang_start *start)
 
 /* --- at all --- */
 
-static int look_at_first(struct gang_start *start, struct cancel *cancel, struct err *err)
+static int look_at_first(struct gang_start *start, struct err *err)
 {
-	start->first_kind = GANG_FIRST_NONE;
-	if (start->claim.members > 1 &&
-	    start_log_first(start->storage, start->claim.attempt, &start->first_kind, &start->first,
-			    cancel, err) < 0)
+	const struct gang_event *first = &start->first;
+	bool there = false;
+
+	if (start->claim.members > 1 && read_event(start->storage, start->claim.attempt, 1,
+						   &start->first, &there, start->cancel, err) < 0)
 		return -1;
+	if (!there)
+		start->first_kind = GANG_FIRST_NONE;
+	else if (first->kind != GANG_EVENT_OVER)
+		start->first_kind = GANG_FIRST_GO;
+	else
+		start->first_kind = first->code != 0 ? GANG_FIRST_REFUSED : GANG_FIRST_REJOIN;
 	if (start->claim.attempt > 0 && start->over == start->claim.attempt)
 		start->first_kind = GANG_FIRST_REJOIN;
 	return 0;
 }
 
 /* The newest attempt first, then what lies below it. */
-static int look_at_all(struct gang_start *start, struct cancel *cancel, struct err *err)
+static int look_at_all(struct gang_start *start, struct err *err)
 {
 	if (!start->claim_is_new &&
-	    storage_gang_newest_claim(start->storage, start->self.own.member, &start->claim, cancel,
-				      err) < 0)
+	    storage_gang_newest_claim(start->storage, start->self.own.member, &start->claim,
+				      start->cancel, err) < 0)
 		return -1;
 	start->claim_is_new = false;
-	if (storage_gang_look(start->storage, start->claim.attempt, &start->records, cancel, err) <
-	    0)
+	if (storage_gang_look(start->storage, start->claim.attempt, &start->records, start->cancel,
+			      err) < 0)
 		return -1;
 	put_off_next(start);
 	start->full_every_ms =
 		2 * start->full_every_ms < WHOLE_MOST_MS ? 2 * start->full_every_ms : WHOLE_MOST_MS;
-	return look_at_first(start, cancel, err);
+	return look_at_first(start, err);
 }
 
 /* --- at what can change --- */
@@ -213,21 +189,19 @@ static bool knows_what_to_await(const struct gang_start *start)
 }
 
 /* *claimed: the next attempt is there. */
-static int look_for_news(struct gang_start *start, bool *claimed, struct cancel *cancel,
-			 struct err *err)
+static int look_for_news(struct gang_start *start, bool *claimed, struct err *err)
 {
 	*claimed = false;
 	if (awaits_ready(start))
-		return look_at_first(start, cancel, err);
+		return look_at_first(start, err);
 	if (start->self.own.member == 0)
 		return storage_gang_look(start->storage, start->claim.attempt, &start->records,
-					 cancel, err);
-	return storage_gang_is_claimed(start->storage, start->claim.attempt + 1, claimed, cancel,
-				       err);
+					 start->cancel, err);
+	return storage_gang_is_claimed(start->storage, start->claim.attempt + 1, claimed,
+				       start->cancel, err);
 }
 
-static int start_look(struct gang_start *start, struct start_looked *looked, struct cancel *cancel,
-		      struct err *err)
+static int start_look(struct gang_start *start, struct start_looked *looked, struct err *err)
 {
 	struct gang_self *self = &start->self;
 	int64_t now_ms = clock_monotonic_ms();
@@ -235,9 +209,9 @@ static int start_look(struct gang_start *start, struct start_looked *looked, str
 
 	*looked = (struct start_looked){.unready = self->own.members};
 	if (now_ms < start->full_ms && knows_what_to_await(start) &&
-	    look_for_news(start, &claimed, cancel, err) < 0)
+	    look_for_news(start, &claimed, err) < 0)
 		return -1;
-	if (claimed && look_at_all(start, cancel, err) < 0)
+	if (claimed && look_at_all(start, err) < 0)
 		return -1;
 	looked->whole = claimed;
 	looked->seen = (struct gang_seen){
@@ -250,7 +224,7 @@ static int start_look(struct gang_start *start, struct start_looked *looked, str
 	};
 	if (self->own.member == 0 && awaits_ready(start) &&
 	    storage_gang_unready(start->storage, start->claim.attempt, &looked->ready,
-				 &looked->unready, cancel, err) < 0)
+				 &looked->unready, start->cancel, err) < 0)
 		return -1;
 	looked->seen.all_ready = looked->ready == self->own.members;
 	gang_start_note_birth(&looked->seen, &self->own);
@@ -265,7 +239,7 @@ static const char *host_or(const char *host, const char *other)
 }
 
 static int refuse_by_roster(struct gang_start *start, const struct gang_roster *roster,
-			    struct cancel *cancel, struct err *err)
+			    struct err *err)
 {
 	struct gang_self *self = &start->self;
 	const char *by = host_or(roster->by.host, "another machine");
@@ -275,7 +249,8 @@ static int refuse_by_roster(struct gang_start *start, const struct gang_roster *
 	if (roster->state == ROSTER_CONTRADICTED || roster->state == ROSTER_DOUBLED)
 		self->joined = false;
 	if (roster->state == ROSTER_REFUSED) {
-		storage_gang_reason(start->storage, self->after, &roster->by, reason, cancel);
+		storage_gang_reason(start->storage, self->after, &roster->by, reason,
+				    start->cancel);
 		if (roster->by.members > 0)
 			snprintf(who, sizeof(who), "member %u on ", roster->by.member);
 		return err_set(err, ERR_INVALID, "not started: %s%s cannot take part: %s", who, by,
@@ -312,13 +287,13 @@ static int refuse_by_roster(struct gang_start *start, const struct gang_roster *
 }
 
 static int start_end_explain(struct gang_start *start, const struct start_decision *decision,
-			     struct cancel *cancel, struct err *err)
+			     struct err *err)
 {
 	const struct gang_claim *claim = &start->claim;
 
 	switch (decision->end) {
 	case START_END_ROSTER:
-		return refuse_by_roster(start, &decision->roster, cancel, err);
+		return refuse_by_roster(start, &decision->roster, err);
 	case START_END_STALE:
 		return err_set(err, ERR_INVALID,
 			       "not started: attempt %u, claimed on %s, has another machine as "
@@ -394,7 +369,7 @@ static const char *describe_member(const struct gang_start *start, uint32_t memb
 
 /* Sleeps until the next look. -1: the time is over, or cancelled. */
 static int pause_for(struct gang_start *start, const char *what, uint32_t there, uint32_t missing,
-		     struct cancel *cancel, struct err *err)
+		     struct err *err)
 {
 	int64_t pause_ms =
 		LOOK_FIRST_MS +
@@ -426,12 +401,12 @@ static int pause_for(struct gang_start *start, const char *what, uint32_t there,
 			 advice);
 		start->say_ms = now_ms + SAY_EVERY_MS;
 	}
-	return cancel_sleep(cancel, pause_ms, err);
+	return cancel_sleep(start->cancel, pause_ms, err);
 }
 
 /* --- doing --- */
 
-static int begin_start(struct gang_start *start, struct cancel *cancel, struct err *err)
+static int begin_start(struct gang_start *start, struct err *err)
 {
 	struct gang_self *self = &start->self;
 
@@ -441,17 +416,18 @@ static int begin_start(struct gang_start *start, struct cancel *cancel, struct e
 	if (!self->own.nonce[0])
 		random_hex(self->own.nonce);
 	begin_wait(start);
-	if (storage_gang_newest_claim(start->storage, self->own.member, &start->claim, cancel,
-				      err) < 0)
+	if (storage_gang_newest_claim(start->storage, self->own.member, &start->claim,
+				      start->cancel, err) < 0)
 		return -1;
 	start->claim_is_new = true;
 	return storage_gang_know_launch(start->storage, start->identity.launch,
-					start->claim.attempt, &self->own.launch, cancel, err);
+					start->claim.attempt, &self->own.launch, start->cancel,
+					err);
 }
 
 /* The others take the time of the put less the age for when this one began. If it stands still in
  * between, that is too late by as much, and it passes for one that has replaced itself. */
-static int put_join(struct gang_start *start, struct cancel *cancel, struct err *err)
+static int put_join(struct gang_start *start, struct err *err)
 {
 	struct gang_join *own = &start->self.own;
 
@@ -460,16 +436,15 @@ static int put_join(struct gang_start *start, struct cancel *cancel, struct err 
 
 		own->age_ms = begun_ms - start->identity.began_ms;
 		if (storage_gang_join(start->storage, start->claim.attempt, own, start->refusal,
-				      cancel, err) < 0)
+				      start->cancel, err) < 0)
 			return -1;
 		if (clock_boot_ms() - begun_ms < GANG_SAME_TIME_MS / 2 || tries == JOINS_MOST)
 			return 0;
-		storage_gang_leave(start->storage, start->claim.attempt, own, cancel);
+		storage_gang_leave(start->storage, start->claim.attempt, own, start->cancel);
 	}
 }
 
-static int join_below(struct gang_start *start, const struct gang_seen *seen, struct cancel *cancel,
-		      struct err *err)
+static int join_below(struct gang_start *start, const struct gang_seen *seen, struct err *err)
 {
 	struct gang_self *self = &start->self;
 
@@ -478,8 +453,8 @@ static int join_below(struct gang_start *start, const struct gang_seen *seen, st
 	else if (self->after < start->claim.attempt && self->restored == start->claim.attempt)
 		log_note("a member of this gang has started anew: all gather once more");
 	if (self->joined && !start_look_is_named(start) && !self->own.refused)
-		storage_gang_leave(start->storage, self->after, &self->own, cancel);
-	if (put_join(start, cancel, err) < 0)
+		storage_gang_leave(start->storage, self->after, &self->own, start->cancel);
+	if (put_join(start, err) < 0)
 		return -1;
 	self->joined = true;
 	self->after = start->claim.attempt;
@@ -489,14 +464,13 @@ static int join_below(struct gang_start *start, const struct gang_seen *seen, st
 	return 0;
 }
 
-static int append_rejoin(struct gang_start *start, const char *reason, struct cancel *cancel,
-			 struct err *err)
+static int append_rejoin(struct gang_start *start, const char *reason, struct err *err)
 {
 	int code = start->self.own.refused ? EXIT_OF_ALL : 0;
 	bool taken;
 
 	if (start_log_rejoin(start->storage, start->claim.attempt, &start->self.own, reason, code,
-			     &taken, cancel, err) < 0)
+			     &taken, start->cancel, err) < 0)
 		return -1;
 	if (code != 0 && !taken)
 		return 0;
@@ -505,14 +479,14 @@ static int append_rejoin(struct gang_start *start, const char *reason, struct ca
 }
 
 /* What the attempt before has left without a commit. */
-static int finish_snapshot(struct gang_start *start, struct cancel *cancel, struct err *err)
+static int finish_snapshot(struct gang_start *start, struct err *err)
 {
 	uint32_t attempt = start->claim.attempt, round = 0;
 	char id[SNAPSHOT_ID_TEXT];
 
 	if (start->claim.members != start->self.own.members)
 		return 0;
-	if (storage_gang_finish(start->storage, attempt, &round, cancel, err) < 0)
+	if (storage_gang_finish(start->storage, attempt, &round, start->cancel, err) < 0)
 		return -1;
 	if (round > 0)
 		log_note("committed snapshot %s: the parts of all members were there, and the "
@@ -531,15 +505,20 @@ static void choose_members(struct gang_start *start)
 
 /* Between the look and this it may have stood still: the log is read to its end, and the next claim
  * is asked for. *start_it: the job is to start. */
-static int make_sure(struct gang_start *start, bool *start_it, struct cancel *cancel,
-		     struct err *err)
+static int make_sure(struct gang_start *start, bool *start_it, struct err *err)
 {
 	uint32_t attempt = start->claim.attempt;
-	bool over, claimed;
+	bool over = false, claimed, there = true;
+	struct gang_event event;
 
 	*start_it = false;
-	if (start_log_is_over(start->storage, attempt, &over, cancel, err) < 0 ||
-	    storage_gang_is_claimed(start->storage, attempt + 1, &claimed, cancel, err) < 0)
+	for (uint32_t number = 2; there && !over; number++) {
+		if (read_event(start->storage, attempt, number, &event, &there, start->cancel,
+			       err) < 0)
+			return -1;
+		over = there && event.kind == GANG_EVENT_OVER;
+	}
+	if (storage_gang_is_claimed(start->storage, attempt + 1, &claimed, start->cancel, err) < 0)
 		return -1;
 	if (over)
 		start->over = attempt;
@@ -555,14 +534,15 @@ void gang_start_leave(struct gang_start *start, const char *reason)
 
 	if (!start->self.joined)
 		return;
+	start->cancel = &soon;
 	/* From now on nobody claims with it; but somebody may have, since it looked last. */
 	storage_gang_leave(start->storage, start->self.after, &start->self.own, &soon);
-	if (reason &&
-	    (storage_gang_newest_claim(start->storage, start->self.own.member, &start->claim, &soon,
-				       &err) < 0 ||
-	     (start_look_is_named(start) && append_rejoin(start, reason, &soon, &err) < 0)))
+	if (reason && (storage_gang_newest_claim(start->storage, start->self.own.member,
+						 &start->claim, &soon, &err) < 0 ||
+		       (start_look_is_named(start) && append_rejoin(start, reason, &err) < 0)))
 		log_debug("the others are not told: %s", err.text);
 	start->self.joined = false;
+	start->cancel = NULL;
 }
 
 void gang_start_never(struct storage *storage, uint32_t attempt, uint32_t member,
@@ -588,48 +568,47 @@ void gang_start_sweep(struct gang_start *start)
 /* --- step by step --- */
 
 static int wait_a_moment(struct gang_start *start, const struct start_decision *decision,
-			 const struct start_looked *looked, struct cancel *cancel, struct err *err)
+			 const struct start_looked *looked, struct err *err)
 {
 	uint32_t ready = looked->ready, unready = looked->unready;
 
 	if (decision->step == START_STEP_WAIT_FOR_MEMBERS)
 		return pause_for(start, "have come", decision->roster.there,
-				 decision->roster.missing, cancel, err);
+				 decision->roster.missing, err);
 	if (decision->step == START_STEP_WAIT_FOR_CLAIM)
-		return pause_for(start, "have come", decision->roster.there, 0, cancel, err);
+		return pause_for(start, "have come", decision->roster.there, 0, err);
 	/* The others look at who is missing only to say so. */
 	if (start->self.own.member != 0 &&
 	    (clock_monotonic_ms() >= start->say_ms || clock_monotonic_ms() >= start->until_ms) &&
-	    storage_gang_unready(start->storage, start->claim.attempt, &ready, &unready, cancel,
-				 err) < 0)
+	    storage_gang_unready(start->storage, start->claim.attempt, &ready, &unready,
+				 start->cancel, err) < 0)
 		return -1;
 	return pause_for(start, "have restored", ready,
-			 unready < start->self.own.members ? unready : 0, cancel, err);
+			 unready < start->self.own.members ? unready : 0, err);
 }
 
 /* *done: the caller has to do something. */
 static int take_step(struct gang_start *start, const struct start_decision *decision,
-		     const struct start_looked *looked, bool *done, struct cancel *cancel,
-		     struct err *err)
+		     const struct start_looked *looked, bool *done, struct err *err)
 {
 	struct gang_event go = {.number = 1, .kind = GANG_EVENT_GO};
 	bool taken;
 
 	switch (decision->step) {
 	case START_STEP_JOIN:
-		return join_below(start, &looked->seen, cancel, err);
+		return join_below(start, &looked->seen, err);
 	case START_STEP_REJOIN:
 		return append_rejoin(start,
 				     start->self.own.refused ? start->refusal
 							     : "it has been started anew",
-				     cancel, err);
+				     err);
 	case START_STEP_GO:
 		return storage_gang_append(start->storage, start->claim.attempt, &go, &taken,
-					   cancel, err);
+					   start->cancel, err);
 	case START_STEP_START:
-		return make_sure(start, done, cancel, err);
+		return make_sure(start, done, err);
 	case START_STEP_CLAIM:
-		if (finish_snapshot(start, cancel, err) < 0)
+		if (finish_snapshot(start, err) < 0)
 			return -1;
 		choose_members(start);
 		*done = true;
@@ -638,59 +617,53 @@ static int take_step(struct gang_start *start, const struct start_decision *deci
 		*done = true;
 		return 0;
 	case START_STEP_END:
-		return start_end_explain(start, decision, cancel, err);
+		return start_end_explain(start, decision, err);
 	case START_STEP_WAIT_FOR_MEMBERS:
 	case START_STEP_WAIT_FOR_CLAIM:
 	case START_STEP_WAIT_FOR_READY:
 	default:
-		return wait_a_moment(start, decision, looked, cancel, err);
+		return wait_a_moment(start, decision, looked, err);
 	}
 }
 
-int gang_start_next(struct gang_start *start, enum start_step *step, struct cancel *cancel,
-		    struct err *err)
+int gang_start_next(struct gang_start *start, enum start_step *step, struct err *err)
 {
 	struct start_decision decision;
 	struct start_looked looked;
 	bool done = false;
 
-	if (start->self.own.members == 0 && begin_start(start, cancel, err) < 0)
+	if (start->self.own.members == 0 && begin_start(start, err) < 0)
 		return -1;
 	while (!done) {
-		if (start_look(start, &looked, cancel, err) < 0)
+		if (start_look(start, &looked, err) < 0)
 			return -1;
 		decision = gang_start_decide(&start->self, &looked.seen);
 		if (!looked.whole && start_look_must_be_whole(decision.step)) {
 			start->full_ms = 0;
 			continue;
 		}
-		if (take_step(start, &decision, &looked, &done, cancel, err) < 0)
+		if (take_step(start, &decision, &looked, &done, err) < 0)
 			return -1;
 	}
 	*step = decision.step;
 	return 0;
 }
 
-int gang_start_restored(struct gang_start *start, struct cancel *cancel, struct err *err)
+int gang_start_restored(struct gang_start *start, struct err *err)
 {
 	start->self.restored = start->claim.attempt;
 	begin_wait(start);
-	return storage_gang_ready(start->storage, start->claim.attempt, cancel, err);
+	return storage_gang_ready(start->storage, start->claim.attempt, start->cancel, err);
 }
 
-int gang_start_restart(struct gang_start *start, const char *reason, struct cancel *cancel,
-		       struct err *err)
+int gang_start_restart(struct gang_start *start, const char *reason, struct err *err)
 {
-	return append_rejoin(start, reason, cancel, err);
-}
-
-static const char *skip_prefix(const char *text, const char *prefix)
-{
-	return text_starts(text, prefix) ? text + strlen(prefix) : text;
+	return append_rejoin(start, reason, err);
 }
 
 void gang_start_refuse(struct gang_start *start, const char *reason)
 {
+	static const char prefix[] = "not started: ";
 	struct cancel soon = CANCEL_AT(CLOCK_NEVER);
 	enum start_step step;
 	struct err err;
@@ -699,13 +672,16 @@ void gang_start_refuse(struct gang_start *start, const char *reason)
 	if (!start_look_is_named(start))
 		gang_start_leave(start, NULL);
 	cancel_set_deadline(&soon, clock_monotonic_ms() + REFUSE_MS);
+	start->cancel = &soon;
 	start->self.own.refused = true;
-	text_set(start->refusal, sizeof(start->refusal), skip_prefix(reason, "not started: "));
-	if (gang_start_next(start, &step, &soon, &err) < 0)
+	text_set(start->refusal, sizeof(start->refusal),
+		 reason + (text_starts(reason, prefix) ? strlen(prefix) : 0));
+	if (gang_start_next(start, &step, &err) < 0)
 		log_debug("the other members are told: %s", err.text);
 	/* What it has said stays, for them to see. */
 	start->is_refused = start->self.rejoined == start->claim.attempt;
 	start->self.joined = false;
+	start->cancel = NULL;
 }
 
 int gang_start_contradict(struct storage *storage, const char *launch, const char *reason,

@@ -191,6 +191,7 @@ void gang_start_note_birth(const struct gang_seen *seen, struct gang_join *own);
 /* Zeroed but for the first four, which the caller fills. */
 struct gang_start {
 	struct storage *storage;
+	struct cancel *cancel; /* of what is done now; borrowed */
 	struct gang_identity identity;
 	/* For the members to come, and for them to restore. */
 	int64_t join_ms;
@@ -234,14 +235,12 @@ AUTO(struct gang_start, gang_start_release);
  * `claim.attempt`), RESTORE, or START. ERR_INVALID: this machine is stale, or others contradict it;
  * ERR_RETRY: `join_ms` is over.
  */
-int gang_start_next(struct gang_start *start, enum start_step *step, struct cancel *cancel,
-		    struct err *err);
+int gang_start_next(struct gang_start *start, enum start_step *step, struct err *err);
 /* After RESTORE: it has. */
-int gang_start_restored(struct gang_start *start, struct cancel *cancel, struct err *err);
+int gang_start_restored(struct gang_start *start, struct err *err);
 /* After RESTORE: it could not, because of damage, which is marked in the store: all begin anew,
  * behind that. */
-int gang_start_restart(struct gang_start *start, const char *reason, struct cancel *cancel,
-		       struct err *err);
+int gang_start_restart(struct gang_start *start, const char *reason, struct err *err);
 
 /* This machine cannot be a member, for good: all others are to end. Best effort, for some seconds;
  * nothing goes on after that. */

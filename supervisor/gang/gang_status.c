@@ -69,44 +69,35 @@ static const char *const round_names[] = {
 	[GANG_ROUND_OVER] = "left out",
 };
 
-static json_t *member_json(const struct gang_view *view, const json_t *hosts, uint32_t i)
-{
-	const char *host = json_string_value(json_array_get(hosts, i));
-
-	return json_pack("{s:i, s:s, s:s}", "member", (int)i, "host", host ? host : "", "state",
-			 state_names[view->ends[i]]);
-}
-
 struct known {
+	const struct gang_view *view;
 	const struct gang_here *here;
 	const struct gang_heard *heard;
 	int64_t now_ms;
+	const json_t *hosts;
 };
 
-static void add_sign(const struct known *known, uint32_t i, json_t *member)
+static json_t *member_json(const struct known *known, uint32_t i)
 {
-	if (i == known->here->member)
-		json_object_set_new(member, "state", json_string("goes on"));
-	else
+	const char *host = json_string_value(json_array_get(known->hosts, i));
+	enum gang_member_end end = known->view->ends[i];
+	bool own = end == GANG_GOES_ON && i == known->here->member;
+	json_t *member = json_pack("{s:i, s:s, s:s}", "member", (int)i, "host", host ? host : "",
+				   "state", own ? "goes on" : state_names[end]);
+
+	if (end == GANG_GOES_ON && !own)
 		json_object_set_new(member, "heard_seconds",
 				    json_real((double)(known->now_ms - known->heard->ms[i]) /
 					      1000));
+	return member;
 }
 
-static void list_members(const struct gang_view *view, const json_t *hosts,
-			 const struct known *known, bool going, json_t *list)
+static void list_members(const struct known *known, bool going, json_t *list)
 {
-	for (uint32_t i = 0; i < view->members; i++) {
-		bool goes = view->ends[i] == GANG_GOES_ON;
-		json_t *member;
-
-		if (goes != going || json_array_size(list) >= GANG_STATUS_MEMBERS_MOST)
-			continue;
-		member = member_json(view, hosts, i);
-		if (goes)
-			add_sign(known, i, member);
-		json_array_append_new(list, member);
-	}
+	for (uint32_t i = 0; i < known->view->members; i++)
+		if ((known->view->ends[i] == GANG_GOES_ON) == going &&
+		    json_array_size(list) < GANG_STATUS_MEMBERS_MOST)
+			json_array_append_new(list, member_json(known, i));
 }
 
 /* Those that had gone before it. */
@@ -146,11 +137,11 @@ json_t *gang_status_json(const struct gang_view *view, const struct gang_here *h
 			 const struct gang_heard *heard, int64_t now_ms, uint32_t attempt,
 			 const json_t *hosts)
 {
-	const struct known known = {here, heard, now_ms};
+	const struct known known = {view, here, heard, now_ms, hosts};
 	json_t *list = json_array();
 
-	list_members(view, hosts, &known, false, list);
-	list_members(view, hosts, &known, true, list);
+	list_members(&known, false, list);
+	list_members(&known, true, list);
 	return json_pack("{s:i, s:i, s:b, s:i, s:i, s:i, s:o, s:o}", "members", (int)view->members,
 			 "member", (int)here->member, "over", view->over, "ended",
 			 (int)(view->ended - view->gone_count), "left", (int)view->left, "gone",

@@ -181,42 +181,41 @@ static void fold_rejoin(struct gang_view *view, const struct gang_event *event)
 	text_set(view->anew_host, sizeof(view->anew_host), event->host);
 }
 
+static void fold_known(struct gang_view *view, const struct gang_event *event)
+{
+	switch (event->kind) {
+	case GANG_EVENT_GO:
+		view->started = true;
+		return;
+	case GANG_EVENT_OVER:
+		return fold_rejoin(view, event);
+	case GANG_EVENT_ROUND:
+		return fold_round(view, event);
+	case GANG_EVENT_GOES_ON:
+		view->lives[event->member] = true;
+		return;
+	case GANG_EVENT_PASSED:
+		view->round.passed |= event->round == view->round.number;
+		return;
+	case GANG_EVENT_LEFT_OUT:
+		return fold_left_out(view, event);
+	case GANG_EVENT_REQUEST:
+	case GANG_EVENT_NOTICE:
+	case GANG_EVENT_LEAVING:
+		return fold_asked(view, event);
+	case GANG_EVENT_GONE:
+		return fold_gone(view, event);
+	case GANG_EVENT_ENDED:
+		return fold_ended(view, event);
+	}
+}
+
 bool gang_view_fold(struct gang_view *view, const struct gang_event *event)
 {
 	if (event->number != view->read + 1 || event->member >= view->members ||
 	    !knows_gone(view, event))
 		return false;
 	view->read = event->number;
-	switch (event->kind) {
-	case GANG_EVENT_GO:
-		view->started = true;
-		break;
-	case GANG_EVENT_OVER:
-		fold_rejoin(view, event);
-		break;
-	case GANG_EVENT_ROUND:
-		fold_round(view, event);
-		break;
-	case GANG_EVENT_GOES_ON:
-		view->lives[event->member] = true;
-		break;
-	case GANG_EVENT_PASSED:
-		view->round.passed |= event->round == view->round.number;
-		break;
-	case GANG_EVENT_LEFT_OUT:
-		fold_left_out(view, event);
-		break;
-	case GANG_EVENT_REQUEST:
-	case GANG_EVENT_NOTICE:
-	case GANG_EVENT_LEAVING:
-		fold_asked(view, event);
-		break;
-	case GANG_EVENT_GONE:
-		fold_gone(view, event);
-		break;
-	case GANG_EVENT_ENDED:
-		fold_ended(view, event);
-		break;
-	}
+	fold_known(view, event);
 	return true;
 }

@@ -356,8 +356,8 @@ void job_tell_outcome(struct job *job, const struct outcome *outcome, bool last)
 /* job_snapshots.c */
 /* Once an attempt is claimed. */
 int job_start_snapshot_queue(struct job *job, struct err *err);
-/* gang_feed_options.committed */
-void job_note_earlier_part(void *arg, uint32_t round, uint64_t generation);
+/* gang_feed_options.committed: with the part that this member has given of that checkpoint. */
+void job_note_other_commit(void *arg, uint32_t round, uint64_t generation);
 /* At the end, before it is said what is durable: what became of the last part of a gang's member.
  * Blocks for 2 s at most. */
 void job_look_for_last_commit(struct job *job);

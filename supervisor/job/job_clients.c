@@ -52,8 +52,9 @@ static struct run_facts look_at_run(void *arg, enum run_look look)
 	return job_facts(arg, look);
 }
 
-static json_t *job_status_json(const struct job *job)
+static json_t *job_status_json(void *arg)
 {
+	const struct job *job = arg;
 	struct progress_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
 	struct training_progress progress;
 	struct status_parts parts = {
@@ -69,11 +70,6 @@ static json_t *job_status_json(const struct job *job)
 	if (gang_feed_is_running(&job->in_gang.feed))
 		parts.gang = gang_feed_status(&job->in_gang.feed);
 	return status_report(&job->reports, &parts);
-}
-
-static json_t *tell_status(void *arg)
-{
-	return job_status_json(arg);
 }
 
 static void tell_run(void *arg, struct observed_run *observed)
@@ -103,7 +99,7 @@ int job_open_observers(struct job *job, struct err *err)
 		.metrics_file = options->metrics_file,
 		.notify = options->notify,
 		.log = options->log,
-		.status = tell_status,
+		.status = job_status_json,
 		.look = tell_run,
 		.arg = job,
 	};
@@ -150,18 +146,10 @@ void job_refuse_client(const struct job_effect *effect)
 	control_request_answer(effect->client, control_failure(reasons[effect->refusal]));
 }
 
-static void reply_with_status(struct job *job, struct control_request *request, json_t *message)
-{
-	(void)message;
-	control_request_answer(request, job_status_json(job));
-}
-
-static void reply_with_checkpoints(struct job *job, struct control_request *request,
-				   json_t *message)
+static void reply_with_checkpoints(struct job *job, struct control_request *request)
 {
 	json_t *reply = job_status_json(job);
 
-	(void)message;
 	json_object_set_new(reply, "checkpoints",
 			    job->tracker ? tracker_checkpoints_json(job->tracker) : json_array());
 	control_request_answer(request, reply);
@@ -178,12 +166,6 @@ static void request_checkpoint(struct job *job, struct control_request *request,
 		      NULL, json_pack("{s:s, s:[]}", "event", "asked", "pids"));
 }
 
-static void await_outcome(struct job *job, struct control_request *request, json_t *message)
-{
-	(void)job, (void)message;
-	control_request_hold(request);
-}
-
 void job_tell_outcome(struct job *job, const struct outcome *outcome, bool last)
 {
 	struct run_facts run = job_facts(job, LOOK_AT_MODEL);
@@ -198,28 +180,21 @@ void job_tell_outcome(struct job *job, const struct outcome *outcome, bool last)
 }
 
 /* What a client may ask for. */
-static const struct {
-	const char *name;
-	void (*handle)(struct job *job, struct control_request *request, json_t *message);
-} verbs[] = {
-	{"status", reply_with_status},
-	{"checkpoints", reply_with_checkpoints},
-	{"checkpoint", request_checkpoint},
-	{"outcome", await_outcome},
-};
-
 static void handle_client_request(void *arg, struct control_request *request, json_t *message)
 {
 	struct job *job = arg;
 	const char *what = json_string_value(json_object_get(message, "do"));
 
-	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
-		if (text_equal(what, verbs[i].name)) {
-			verbs[i].handle(job, request, message);
-			return;
-		}
-	}
-	control_request_answer(request, control_failure("unknown request"));
+	if (text_equal(what, "status"))
+		control_request_answer(request, job_status_json(job));
+	else if (text_equal(what, "checkpoints"))
+		reply_with_checkpoints(job, request);
+	else if (text_equal(what, "checkpoint"))
+		request_checkpoint(job, request, message);
+	else if (text_equal(what, "outcome"))
+		control_request_hold(request);
+	else
+		control_request_answer(request, control_failure("unknown request"));
 }
 
 static void remove_client(void *arg, struct control_request *request)

@@ -46,14 +46,6 @@ static int64_t end_record_deadline(const struct job *job)
 	return end_ms < until_ms ? end_ms : until_ms;
 }
 
-/* The webhook comes first, and must leave half of that time for the record. */
-static int64_t end_webhook_deadline(const struct job *job)
-{
-	int64_t now = clock_monotonic_ms();
-
-	return now + (end_record_deadline(job) - now) / 2;
-}
-
 /* What it had not saved by then is in no snapshot that counts, however it has ended. */
 static void add_successor(const struct job *job, json_t *about, struct cancel *cancel)
 {
@@ -107,14 +99,6 @@ static void complete_outcome_facts(struct job *job, const struct torn_files *tor
 	facts->strict_failed =
 		(job->options->strict && (job->reports.failed || !facts->all_durable)) ||
 		job->model.gang.lost;
-}
-
-static struct outcome decide_outcome(const struct job *job)
-{
-	struct outcome outcome = outcome_of(&job->model.facts);
-
-	outcome.exit_code = exit_policy_code(job->options->exit_policy, &outcome);
-	return outcome;
 }
 
 /* Whoever still waits for a checkpoint is told that none will come. */
@@ -224,7 +208,7 @@ int job_finish(struct job *job)
 {
 	auto_(torn_files_release) struct torn_files torn = {0};
 	struct outcome outcome;
-	int64_t until_ms;
+	int64_t now_ms, until_ms;
 
 	display_end(&job->reports);
 	job_look_for_last_commit(job);
@@ -232,7 +216,8 @@ int job_finish(struct job *job)
 	if (!job->model.facts.launched)
 		end_restore(job);
 	complete_outcome_facts(job, &torn);
-	outcome = decide_outcome(job);
+	outcome = outcome_of(&job->model.facts);
+	outcome.exit_code = exit_policy_code(job->options->exit_policy, &outcome);
 	retention_worker_stop(job->retention_worker);
 	if (job->snapshots)
 		snapshot_queue_stop_early(job->snapshots);
@@ -245,9 +230,11 @@ int job_finish(struct job *job)
 		end_workers(job);
 	gang_feed_say_last_word(&job->in_gang.feed);
 	job_tell_gang_not_started(job);
+	now_ms = clock_monotonic_ms();
+	/* The webhook comes first, and must leave half of that time for the record. */
 	if (job->model.facts.noticed || outcome.exit_code != 0)
 		observers_notify_end(&job->observers, outcome_name(&outcome), outcome.exit_code,
-				     end_webhook_deadline(job));
+				     now_ms + (end_record_deadline(job) - now_ms) / 2);
 	until_ms = end_record_deadline(job);
 	record_attempt_end(job, &outcome, until_ms);
 	observers_record_end(&job->observers, outcome.exit_code, until_ms);

@@ -157,10 +157,11 @@ static void take_part(struct job *job, const struct snapshot_round *round)
 		/* The step with it is still to be taken. */
 		gang_feed_wake(feed);
 	} else if (snapshot_queue_wants_round(job->snapshots)) {
-		gang_feed_note_part_begun(feed, round->number, round->older ? 0 : round->generation,
-					  round->older ? round->step : feed->here.step, false);
+		gang_here_note_part(&feed->here, round->number,
+				    round->older ? 0 : round->generation,
+				    round->older ? round->step : feed->here.step, false);
 		snapshot_queue_take_round(job->snapshots, round);
-	} else if (round->final && tracker_holds_less(job->tracker)) {
+	} else if (round->final && tracker_look(job->tracker, false, false).holds_less) {
 		gang_feed_note_part_ended(feed, round->number, GANG_PART_IMPOSSIBLE, false,
 					  "its newest checkpoint is not whole");
 	} else {
@@ -194,7 +195,7 @@ static void give_part(void *arg, const struct gang_round_decision *decision)
 		take_part(job, &round);
 		return;
 	}
-	gang_feed_note_part_begun(feed, round.number, 0, -1, true);
+	gang_here_note_part(&feed->here, round.number, 0, -1, true);
 	if (snapshot_queue_wants_round(job->snapshots))
 		snapshot_queue_take_round(job->snapshots, &round);
 	else
@@ -310,7 +311,7 @@ void job_start_gang_feed(struct job *job)
 		.sharers = job->resume.sharers,
 		.from = job->resume.from,
 		.look = look_at_job,
-		.committed = job_note_earlier_part,
+		.committed = job_note_other_commit,
 		.give = give_part,
 		.happened = on_gang_event,
 		.answered = on_answered,

@@ -46,7 +46,7 @@ void job_name_writers(struct job *job)
 {
 	unsigned before = job->outlived.named;
 
-	if (job->tracker && tracker_is_saving(job->tracker))
+	if (job->tracker && tracker_look(job->tracker, false, false).saving)
 		open_files_find_holders(job->workspace.directory, name_writer, job);
 	job->outlived.lost |= job->outlived.waits && job->outlived.named > before;
 }
@@ -64,13 +64,14 @@ static struct outlived_facts look(struct job *job)
 		.cut = job->model.killed || job->outlived.cut,
 	};
 	bool shared = job->resume.sharers || job->resume.kept_by_other;
+	struct directory_view seen = tracker_look(job->tracker, false, false);
 	int64_t last_ms;
 
-	if (tracker_is_saving(job->tracker))
+	if (seen.saving)
 		open_files_find_holders(job->workspace.directory, note_holder, &facts.writing);
 	facts.may_begin = facts.writing || detached_process_may_write();
 	/* In a shared directory, the last write may be another member's. */
-	last_ms = facts.writing || !shared ? tracker_last_write_ms(job->tracker) : 0;
+	last_ms = facts.writing || !shared ? seen.last_write_ms : 0;
 	if (last_ms > job->outlived.since_ms)
 		job->outlived.since_ms = last_ms;
 	facts.since_ms = job->outlived.since_ms;

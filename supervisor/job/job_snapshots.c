@@ -190,9 +190,9 @@ static bool is_committed(struct job *job, uint32_t round, int64_t until_ms)
 	return committed;
 }
 
-/* With the part that this member has given of that checkpoint. */
-static void note_other_commit(struct job *job, uint32_t round, uint64_t generation)
+void job_note_other_commit(void *arg, uint32_t round, uint64_t generation)
 {
+	struct job *job = arg;
 	struct snapshot_id id = {.attempt = job->resume.attempt.number, .sequence = round};
 	char text[SNAPSHOT_ID_TEXT];
 
@@ -205,11 +205,6 @@ static void note_other_commit(struct job *job, uint32_t round, uint64_t generati
 	log_note("durable: %s, which another member has committed", snapshot_id_format(id, text));
 	event_log_add(&job->events, "durable", "{s:s, s:o}", "id", text, "step",
 		      json_integer_or_null(job->model.durable.step));
-}
-
-void job_note_earlier_part(void *arg, uint32_t round, uint64_t generation)
-{
-	note_other_commit(arg, round, generation);
 }
 
 /* The others end by it: what this member has saved since is of no use then. */
@@ -240,7 +235,7 @@ void job_look_for_last_commit(struct job *job)
 				    job_deadline_ms(job));
 	if (round == 0 || !is_committed(job, round, until_ms))
 		return;
-	note_other_commit(job, round, feed->here.put_generation);
+	job_note_other_commit(job, round, feed->here.put_generation);
 	if (job_has_pending(&job->model) && is_last_answer(job, round, until_ms))
 		job_note_late_answer(&job->model);
 	if (feed->view.round.final && feed->view.round.number == round)
@@ -252,6 +247,7 @@ void job_look_for_last_commit(struct job *job)
 bool job_on_files_closed(void *arg)
 {
 	struct job *job = arg;
+	char **closed, **open;
 
 	/* What is sent early is named after the next snapshot, whose number only the round gives.
 	 */
@@ -260,7 +256,7 @@ bool job_on_files_closed(void *arg)
 	if (!job_may_upload_early(&job->model) || !job->snapshots ||
 	    snapshot_queue_is_busy(job->snapshots))
 		return false;
-	snapshot_queue_upload_early(job->snapshots, tracker_closed(job->tracker),
-				    tracker_open(job->tracker));
+	tracker_list_files(job->tracker, &closed, &open);
+	snapshot_queue_upload_early(job->snapshots, closed, open);
 	return true;
 }

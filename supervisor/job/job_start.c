@@ -125,16 +125,6 @@ char *job_explain_restart_decision(const struct job *job, struct storage *storag
 	return attempt_outcomes_refusal(&attempt_outcomes, job->name.text);
 }
 
-static bool job_apply_restart_rules(struct job *job, int *code)
-{
-	if (job->resume_failed)
-		return false;
-	*code = job->resume.attempt_outcomes.decision.action == RESTART_NO_PROGRESS
-			? EXIT_NO_PROGRESS
-			: 0;
-	return resume_log_decision(&job->resume_request, &job->resume, &job->events);
-}
-
 /* --- the parts --- */
 
 int job_open(struct job *job, struct err *err)
@@ -391,7 +381,9 @@ static void on_resume_done(void *arg)
 	/* Where it was refused before, the other members have been told. */
 	if (job->resume_failed)
 		code = job->refused ? log_refusal(job) : refuse_start_without_resume(job);
-	if (code || job_apply_restart_rules(job, &code)) {
+	else if (resume_log_decision(&job->resume_request, &job->resume, &job->events))
+		code = EXIT_NO_PROGRESS;
+	if (code) {
 		refuse_start(job, code);
 		return;
 	}

@@ -100,14 +100,6 @@ void job_read_what_was_left(struct job *job)
 	session_remove_dead(&job->session, job->workspace.directory, boot);
 }
 
-/* The newest step that the job has reported; -1: none. */
-static int64_t job_reported_step(const struct job *job)
-{
-	struct progress_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
-
-	return page ? progress_page_last_step(page) : -1;
-}
-
 static void on_save_started(void *arg, const char *path)
 {
 	struct job *job = arg;
@@ -129,6 +121,7 @@ static void on_checkpoint_complete(void *arg)
 {
 	struct job *job = arg;
 	const struct latest_checkpoint *latest = tracker_latest_checkpoint(job->tracker);
+	struct progress_page *page = tracker_page(job->tracker);
 	struct job_event event = {
 		.kind = JOB_EV_COMPLETE,
 		.fresh = latest->fresh,
@@ -139,7 +132,7 @@ static void on_checkpoint_complete(void *arg)
 				/* The members of a gang know one by the other. */
 				.step = job->gang.members > 1 ? latest->step : latest->resume_step,
 				.written_ms = latest->written_ms,
-				.reported_step = job_reported_step(job),
+				.reported_step = page ? progress_page_last_step(page) : -1,
 			},
 	};
 

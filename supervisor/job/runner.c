@@ -96,32 +96,12 @@ void job_forget_client(struct job *job, void *client)
 
 /* --- what the parts say --- */
 
-static void look_at_directory(const struct job *job, struct job_view *view)
-{
-	struct tracker *tracker = job->tracker;
-	struct progress_page *page = tracker_page(tracker);
-
-	view->saving = tracker_is_saving(tracker);
-	view->own_word = tracker_has_own_word(tracker);
-	if (job->model.state == JOB_STOPPING)
-		view->closed_ms = tracker_provable_ms(tracker);
-	view->replacing = tracker_is_replacing(tracker);
-	view->partners_until_ms = tracker_awaited_until_ms(tracker, job->model.stop.stands);
-	view->only_running = tracker_has_only_running_files(tracker);
-	view->holds_less = tracker_holds_less(tracker);
-	view->last_write_ms = tracker_last_write_ms(tracker);
-	view->running_generation = tracker_running_generation(tracker);
-	view->running_work = tracker_has_running_work(tracker);
-	view->polled = page && progress_page_count_polling(page) > 0;
-	view->reported_step = page ? progress_page_last_step(page) : -1;
-}
-
 struct job_view job_look(const struct job *job, bool about_stop)
 {
 	struct job_view view = {
 		.now_ms = clock_monotonic_ms(),
 		.child_running = job->child.running || job->outlived.waits,
-		.reported_step = -1,
+		.directory = {.reported_step = -1},
 		.any_rank = job->ranks.progress.count > 0,
 		.rank_saving = rank_progress_saving(&job->ranks.progress) > 0,
 		.usual_window_ms = preemption_forecast_window_of(job->cloud),
@@ -129,13 +109,10 @@ struct job_view job_look(const struct job *job, bool about_stop)
 	};
 
 	if (job->tracker)
-		look_at_directory(job, &view);
+		view.directory = tracker_look(job->tracker, job->model.stop.stands,
+					      job->model.state == JOB_STOPPING);
 	if (job->snapshots) {
-		view.uploading = snapshot_queue_progress(job->snapshots, &view.bytes_done,
-							 &view.bytes_total);
-		view.upload_began_ms = snapshot_queue_began_ms(job->snapshots);
-		view.awaits_gang = snapshot_queue_awaits_gang(job->snapshots);
-		view.accepted_ms = snapshot_queue_advanced_ms(job->snapshots);
+		snapshot_queue_look(job->snapshots, &view);
 		view.gang_heard_ms = job->in_gang.feed.heard_ms;
 		view.gang_needs_job = gang_feed_needs_job(&job->in_gang.feed);
 		view.gang_has_saved = job->in_gang.feed.view.committed > 0;
@@ -181,7 +158,7 @@ static void take_step(struct job *job, const struct posted_event *posted)
 	job_step(&job->model, &job->rules, &view, &posted->event, effects);
 	if (job->model.state != before)
 		log_debug("%s: %s -> %s", job_event_name(posted->event.kind),
-			  job_state_name(before), job_state_name(job->model.state));
+			  job_state_names[before], job_state_names[job->model.state]);
 	job->observers.hurried = job->model.state != JOB_RUNNING;
 	for (size_t i = 0; i < effects->count; i++)
 		job_perform(job, &effects->items[i], posted);
@@ -191,20 +168,24 @@ static void take_step(struct job *job, const struct posted_event *posted)
 		child_resume(&job->child);
 }
 
+/* NULL: none waits. */
+static struct posted_event *take_first(struct runner *runner)
+{
+	struct posted_event *posted = runner->first;
+
+	runner->first = posted ? posted->next : NULL;
+	if (!runner->first)
+		runner->last = &runner->first;
+	return posted;
+}
+
 void job_take_steps(struct job *job)
 {
-	struct runner *runner = &job->runner;
-
-	while (runner->first) {
-		struct posted_event *posted = runner->first;
-
-		runner->first = posted->next;
-		if (!runner->first)
-			runner->last = &runner->first;
+	for (struct posted_event *posted; (posted = take_first(&job->runner));) {
 		take_step(job, posted);
 		free_posted(posted);
 	}
-	loop_disarm(&job->loop, &runner->steps);
+	loop_disarm(&job->loop, &job->runner.steps);
 	arm_due(job);
 	display_follow(&job->reports, &job->model,
 		       job->snapshots ? snapshot_queue_began_ms(job->snapshots) : 0);
@@ -228,15 +209,9 @@ static void on_due(struct timer *timer)
 
 void job_release_runner(struct job *job)
 {
-	struct runner *runner = &job->runner;
-
-	while (runner->first) {
-		struct posted_event *posted = runner->first;
-
-		runner->first = posted->next;
+	for (struct posted_event *posted; (posted = take_first(&job->runner));)
 		free_posted(posted);
-	}
-	job_effects_release(&runner->effects);
+	job_effects_release(&job->runner.effects);
 	request_table_release(&job->model.requests);
 }
 

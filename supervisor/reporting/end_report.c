@@ -86,7 +86,7 @@ static struct durable_age age_of_durable(const struct run_facts *run)
 			  (restored ? model->launched_ms : model->durable.written_ms),
 		.step = model->durable.step,
 		.reported = model->durable.reported_step,
-		.last = run->view.reported_step,
+		.last = run->view.directory.reported_step,
 		.newest = model->any_complete && !lacks_fixed_names(run) ? model->newest.step : -1,
 		.local = has_local(run),
 	};
@@ -175,8 +175,8 @@ static void format_durable(const struct run_facts *run, char text[DURABLE_TEXT])
 static char *written_over_text(const struct run_facts *run, const struct end_facts *end)
 {
 	const struct job_model *model = run->model;
-	bool fixed = !model->any_complete || model->newest.step < 0 || run->view.holds_less ||
-		     lacks_fixed_names(run);
+	bool fixed = !model->any_complete || model->newest.step < 0 ||
+		     run->view.directory.holds_less || lacks_fixed_names(run);
 
 	static const char advice[] =
 		"; save under numbered names, or write beside them and rename all at the end, or "

@@ -91,7 +91,7 @@ static const char *awaited_text(const struct run_facts *run)
 		return NULL;
 	if (model->state == JOB_STOPPING)
 		return "the job is ending";
-	if (run->view.saving)
+	if (run->view.directory.saving)
 		return "the job is saving";
 	/* It cannot be asked, and nobody waits for its end (core/stopping.c). */
 	if (model->asking.sent_ms == 0 && !model->deferral.awaited && !model->plan.upload_first)
@@ -269,7 +269,7 @@ json_t *status_report(const struct reports *reports, struct status_parts *parts)
 	json_t *status;
 
 	status = json_pack("{s:s, s:s, s:i, s:i, s:i, s:s?, s:o, s:s, s:b, s:b}", "job", run.job,
-			   "state", job_state_name(model->state), "attempt", (int)run.attempt,
+			   "state", job_state_names[model->state], "attempt", (int)run.attempt,
 			   "pid", (int)run.pid, "supervisor_pid", (int)getpid(), "durable",
 			   snapshot_id_is_none(newest) ? NULL : snapshot_id_format(newest, id),
 			   "step", json_integer_or_null(model->durable.step), "store",

@@ -36,12 +36,6 @@ static struct attempt_outcome read_attempt_outcome(const struct attempt_summary 
 	return item;
 }
 
-/* An attempt that was preempted before the launch says nothing about the job. */
-static bool was_launched(const struct attempt_summary *past)
-{
-	return json_true_or(past->end_about, "launched", true);
-}
-
 /* A job that failed or finished by itself says nothing about the machine. */
 static void count_interruption(struct interruption_history *all, const struct attempt_summary *past)
 {
@@ -115,8 +109,7 @@ static void describe_newest_attempt(const struct attempt_summary *past,
 }
 
 int attempt_outcomes_read(struct storage *storage, const struct restart_rules *rules, json_t *about,
-			  struct attempt_outcomes *attempt_outcomes, struct cancel *cancel,
-			  struct err *err)
+			  struct attempt_outcomes *outcomes, struct cancel *cancel, struct err *err)
 {
 	auto_(attempt_history_release) struct attempt_history history = {0};
 	auto_free struct attempt_outcome *items = NULL;
@@ -125,75 +118,75 @@ int attempt_outcomes_read(struct storage *storage, const struct restart_rules *r
 	size_t most =
 		rules->max_no_progress > ATTEMPTS_LEAST ? rules->max_no_progress : ATTEMPTS_LEAST;
 
-	*attempt_outcomes = (struct attempt_outcomes){.past = {.save_ms = -1}};
+	*outcomes = (struct attempt_outcomes){.past = {.save_ms = -1}};
 	if (storage_history(storage, most, &history, cancel, err) < 0)
 		return -1;
 	if (!snapshot_id_is_none(rules->wanted))
 		json_object_set_new(about, "restore",
 				    json_string(snapshot_id_format(rules->wanted, id)));
-	carry_run_identity(&history, rules->afresh, about, attempt_outcomes->run);
+	carry_run_identity(&history, rules->afresh, about, outcomes->run);
 	if (history.count == 0)
 		return 0;
 	items = memory_new(history.count * sizeof(*items));
 	for (size_t i = 0; i < history.count; i++) {
 		const struct attempt_summary *past = &history.items[i];
 
-		if (was_launched(past)) {
+		/* One that was preempted before the launch says nothing about the job. */
+		if (json_true_or(past->end_about, "launched", true)) {
 			items[count] = read_attempt_outcome(past, about);
 			items[count++].same_command |= rules->any_command;
 		}
-		if (past->newest > 0 && snapshot_id_is_none(attempt_outcomes->saved))
-			attempt_outcomes->saved = (struct snapshot_id){past->number, past->newest};
-		count_interruption(&attempt_outcomes->past, past);
+		if (past->newest > 0 && snapshot_id_is_none(outcomes->saved))
+			outcomes->saved = (struct snapshot_id){past->number, past->newest};
+		count_interruption(&outcomes->past, past);
 	}
-	attempt_outcomes->decision = restart_rules_decide(items, count, rules);
-	carry_rollback(&attempt_outcomes->decision, about);
-	describe_newest_attempt(&history.items[0], attempt_outcomes);
+	outcomes->decision = restart_rules_decide(items, count, rules);
+	carry_rollback(&outcomes->decision, about);
+	describe_newest_attempt(&history.items[0], outcomes);
 	return 0;
 }
 
-char *attempt_outcomes_refusal(const struct attempt_outcomes *attempt_outcomes, const char *job)
+char *attempt_outcomes_refusal(const struct attempt_outcomes *outcomes, const char *job)
 {
-	const struct restart_decision *decision = &attempt_outcomes->decision;
+	const struct restart_decision *decision = &outcomes->decision;
 
-	if (decision->action == RESTART_NO_PROGRESS)
-		return text_format("job %s: the last %u attempt%s saved nothing beyond what was "
-				   "durable before (attempt %u %s): not started (exit %d); find "
-				   "out why, then run it once with --max-no-progress 0",
-				   job, decision->without_progress,
-				   decision->without_progress == 1 ? "" : "s",
-				   attempt_outcomes->newest, attempt_outcomes->outcome,
-				   EXIT_NO_PROGRESS);
-	return NULL;
+	if (decision->action != RESTART_NO_PROGRESS)
+		return NULL;
+	return text_format("job %s: the last %u attempt%s saved nothing beyond what was "
+			   "durable before (attempt %u %s): not started (exit %d); find "
+			   "out why, then run it once with --max-no-progress 0",
+			   job, decision->without_progress,
+			   decision->without_progress == 1 ? "" : "s", outcomes->newest,
+			   outcomes->outcome, EXIT_NO_PROGRESS);
 }
 
-char *attempt_outcomes_takeover(const struct attempt_outcomes *attempt_outcomes, const char *job,
+char *attempt_outcomes_takeover(const struct attempt_outcomes *outcomes, const char *job,
 				bool runs_here)
 {
-	const struct open_attempt *open = &attempt_outcomes->open;
+	const struct open_attempt *open = &outcomes->open;
 	const char *host = open->host[0] ? open->host : "another machine";
 	const char *created = open->created[0] ? open->created : "an unknown time";
 
 	if (!open->is_open)
 		return NULL;
 	if (runs_here)
-		return text_format(
-			"job %s is running on %s since %s (attempt %u, process %d): this start "
-			"takes it over, and what that one saves from now on is not used",
-			job, host, created, attempt_outcomes->newest, open->supervisor_pid);
+		return text_format("job %s is running on %s since %s (attempt %u, process %d): "
+				   "this start takes it over, and what that one saves from now on "
+				   "is not used",
+				   job, host, created, outcomes->newest, open->supervisor_pid);
 	return text_format("job %s: attempt %u, on %s since %s, has left no end record; if it "
 			   "still runs, this start takes it over",
-			   job, attempt_outcomes->newest, host, created);
+			   job, outcomes->newest, host, created);
 }
 
-char *attempt_outcomes_living(const struct attempt_outcomes *attempt_outcomes, const char *job)
+char *attempt_outcomes_living(const struct attempt_outcomes *outcomes, const char *job)
 {
-	const struct open_attempt *open = &attempt_outcomes->open;
+	const struct open_attempt *open = &outcomes->open;
 
 	return text_format("job %s is running on this machine already (attempt %u, process "
 			   "%d%s%s): end that one, give this one another --job, or take the job "
 			   "over with --take-over",
-			   job, attempt_outcomes->newest, open->supervisor_pid,
+			   job, outcomes->newest, open->supervisor_pid,
 			   open->directory[0] ? ", in " : "", open->directory);
 }
 

@@ -260,14 +260,6 @@ static char *directory_of(const char *path)
 	return text_copy_n(path, (size_t)(text_last_part(path) - path));
 }
 
-static void note_marker(struct path_set *directories, const char *path)
-{
-	auto_free char *directory = directory_of(path);
-
-	if (is_resharded_marker(text_last_part(path)))
-		path_set_mark(directories, directory, 1);
-}
-
 /* At any depth; but a marker that lies in the checkpoint directory itself says nothing of the
  * directories in it. */
 static bool is_below_marker(const struct path_set *directories, const char *path)
@@ -317,8 +309,12 @@ struct resharding resharding_judge(const struct gang_files *files)
 	struct resharding found = {.fits = true};
 	struct owner owner = {.member = NOBODY};
 
-	for (size_t i = 0; i < files->count; i++)
-		note_marker(&directories, files->items[i].path);
+	for (size_t i = 0; i < files->count; i++) {
+		auto_free char *directory = directory_of(files->items[i].path);
+
+		if (is_resharded_marker(text_last_part(files->items[i].path)))
+			path_set_mark(&directories, directory, 1);
+	}
 	for (size_t i = 0; i < files->count && found.fits; i++) {
 		const struct gang_file *file = &files->items[i];
 
@@ -476,22 +472,30 @@ int place_checkpoint(struct start *start, struct err *err)
 	return status;
 }
 
+int place_record_files(struct start *start, struct snapshot_id id, struct completion_record *record,
+		       struct err *err)
+{
+	record->job = text_copy(start->request->job);
+	record->id = id;
+	if (workspace_list_files(start->workspace, &record->files, err) < 0)
+		return -1;
+	return workspace_write_record(start->workspace, record, err);
+}
+
 void place_record_existing(struct start *start)
 {
 	auto_(completion_record_release) struct completion_record record = {0};
+	struct snapshot_id id;
 	struct err err;
 
 	if (start->result->kind == RESUME_RESTORED)
 		return;
-	record.job = text_copy(start->request->job);
-	record.id = start->result->kind == RESUME_KEPT && !start->result->newer_than_store &&
-				    !snapshot_id_is_none(start->result->from)
-			    ? start->result->from
-		    : start->result->no_answer
-			    ? start->result->here
-			    : (struct snapshot_id){start->result->attempt.number, 1};
-	if (workspace_list_files(start->workspace, &record.files, &err) < 0 ||
-	    workspace_write_record(start->workspace, &record, &err) < 0)
+	id = start->result->kind == RESUME_KEPT && !start->result->newer_than_store &&
+			     !snapshot_id_is_none(start->result->from)
+		     ? start->result->from
+	     : start->result->no_answer ? start->result->here
+					: (struct snapshot_id){start->result->attempt.number, 1};
+	if (place_record_files(start, id, &record, &err) < 0)
 		log_debug("cannot record the files of the checkpoint directory: %s", err.text);
 	for (size_t i = 0; i < record.files.count; i++)
 		path_list_add(&start->result->existing, record.files.items[i].path);

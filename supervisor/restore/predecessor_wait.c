@@ -107,87 +107,82 @@ int predecessor_wait(struct storage *storage, struct predecessor *predecessor,
 
 static void send_worker(void *arg)
 {
-	struct next_attempt *next_attempt = arg;
-	int64_t until_ms = next_attempt->told_ms;
+	struct next_attempt *next = arg;
+	int64_t until_ms = next->told_ms;
 
-	next_attempt->failed =
-		storage_announce_drain(next_attempt->storage, next_attempt->attempt,
-				       next_attempt->messages,
-				       until_ms ? clock_left_ms(until_ms) : -1,
-				       &next_attempt->cancel, &next_attempt->err) < 0;
+	next->failed = storage_announce_drain(next->storage, next->attempt, next->messages,
+					      until_ms ? clock_left_ms(until_ms) : -1,
+					      &next->cancel, &next->err) < 0;
 }
 
-static void send_message(struct next_attempt *next_attempt);
+static void send_message(struct next_attempt *next);
 
 static void on_sent(void *arg)
 {
-	struct next_attempt *next_attempt = arg;
+	struct next_attempt *next = arg;
 
-	next_attempt->sending = false;
-	if (next_attempt->failed)
-		log_debug("cannot tell the next attempt about the notice: %s",
-			  next_attempt->err.text);
-	if (next_attempt->told_ms > 0)
-		loop_arm(next_attempt->loop, &next_attempt->again,
-			 clock_monotonic_ms() + PREDECESSOR_HEARTBEAT_MS);
+	next->sending = false;
+	if (next->failed)
+		log_debug("cannot tell the next attempt about the notice: %s", next->err.text);
+	if (next->told_ms > 0)
+		loop_arm(next->loop, &next->again, clock_monotonic_ms() + PREDECESSOR_HEARTBEAT_MS);
 	/* The deadline may have changed since. */
-	send_message(next_attempt);
+	send_message(next);
 }
 
 static void on_heartbeat_due(struct timer *timer)
 {
-	struct next_attempt *next_attempt = container_of(timer, struct next_attempt, again);
+	struct next_attempt *next = container_of(timer, struct next_attempt, again);
 
-	next_attempt->due = true;
-	send_message(next_attempt);
+	next->due = true;
+	send_message(next);
 }
 
-static bool prepare(struct next_attempt *next_attempt)
+static bool prepare(struct next_attempt *next)
 {
 	struct err err;
 
-	if (next_attempt->workers)
+	if (next->workers)
 		return true;
-	if (cancel_init(&next_attempt->cancel, &err) < 0)
+	if (cancel_init(&next->cancel, &err) < 0)
 		return false;
-	if (workers_new(next_attempt->loop, 1, &next_attempt->workers, &err) == 0)
+	if (workers_new(next->loop, 1, &next->workers, &err) == 0)
 		return true;
-	cancel_release(&next_attempt->cancel);
+	cancel_release(&next->cancel);
 	return false;
 }
 
-static void send_message(struct next_attempt *next_attempt)
+static void send_message(struct next_attempt *next)
 {
-	if ((next_attempt->until_ms == next_attempt->told_ms && !next_attempt->due) ||
-	    next_attempt->sending || !prepare(next_attempt))
+	if ((next->until_ms == next->told_ms && !next->due) || next->sending || !prepare(next))
 		return;
-	loop_disarm(next_attempt->loop, &next_attempt->again);
-	next_attempt->again.fired = on_heartbeat_due;
-	next_attempt->due = false;
-	next_attempt->sending = true;
-	next_attempt->told_ms = next_attempt->until_ms;
-	next_attempt->messages++;
-	cancel_set_deadline(&next_attempt->cancel, clock_monotonic_ms() + MESSAGE_MS);
-	workers_run(next_attempt->workers, send_worker, on_sent, next_attempt);
+	loop_disarm(next->loop, &next->again);
+	next->again.fired = on_heartbeat_due;
+	next->due = false;
+	next->sending = true;
+	next->told_ms = next->until_ms;
+	next->messages++;
+	cancel_set_deadline(&next->cancel, clock_monotonic_ms() + MESSAGE_MS);
+	workers_run(next->workers, send_worker, on_sent, next);
 }
 
-void next_attempt_tell(struct next_attempt *next_attempt, struct loop *loop,
-		       struct storage *storage, uint32_t attempt, int64_t until_ms)
+void next_attempt_tell(struct next_attempt *next, struct loop *loop, struct storage *storage,
+		       uint32_t attempt, int64_t until_ms)
 {
-	next_attempt->loop = loop;
-	next_attempt->storage = storage;
-	next_attempt->attempt = attempt;
-	next_attempt->until_ms = until_ms;
-	send_message(next_attempt);
+	next->loop = loop;
+	next->storage = storage;
+	next->attempt = attempt;
+	next->until_ms = until_ms;
+	send_message(next);
 }
 
-void next_attempt_release(struct next_attempt *next_attempt)
+void next_attempt_release(struct next_attempt *next)
 {
-	if (!next_attempt->workers)
+	if (!next->workers)
 		return;
-	loop_disarm(next_attempt->loop, &next_attempt->again);
-	cancel_raise(&next_attempt->cancel);
-	workers_free(next_attempt->workers);
-	next_attempt->workers = NULL;
-	cancel_release(&next_attempt->cancel);
+	loop_disarm(next->loop, &next->again);
+	cancel_raise(&next->cancel);
+	workers_free(next->workers);
+	next->workers = NULL;
+	cancel_release(&next->cancel);
 }

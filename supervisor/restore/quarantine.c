@@ -12,15 +12,16 @@
 #define LOGGED_MOST 5
 #define SMALL_SIZE ((uint64_t)64 << 20)
 
-/* A link such as "last.ckpt -> epoch=3.ckpt" must not stay behind and point nowhere. Adds the links
- * that are in the same directory as `path` and name it. */
-static void add_links(struct path_list *moves, int directory, const char *path)
+/* A link such as "last.ckpt -> epoch=3.ckpt" must not stay behind and point nowhere. Adds the path,
+ * and the links that are in the same directory and name it. */
+static void add_move(struct path_list *moves, int directory, const char *path)
 {
 	const char *name = text_last_part(path);
 	size_t above = (size_t)(name - path);
 	auto_free char *place = text_copy_n(path, above > 0 ? above - 1 : 0);
 	auto_(walk_close) struct walk walk = {0};
 
+	path_list_add(moves, path);
 	(void)walk_open_at(&walk, directory, place, 0);
 	while (walk_next(&walk)) {
 		char target[PATH_MAX];
@@ -96,8 +97,7 @@ int quarantine_torn(struct workspace *workspace, const struct profile *profile,
 	list_alone(&listed, &alone);
 	status = content_check_run(&check, &findings, err);
 	for (size_t i = 0; i < findings.count && status == 0; i++) {
-		path_list_add(&moves, findings.items[i].path);
-		add_links(&moves, directory, findings.items[i].path);
+		add_move(&moves, directory, findings.items[i].path);
 		if (moved && !beneath_is_directory(directory, findings.items[i].path))
 			path_list_add(moved, findings.items[i].path);
 	}
@@ -174,10 +174,8 @@ int quarantine_files(struct workspace *workspace, const struct torn_file *files,
 	auto_free char *where = NULL;
 	int status = count > 0 && directory < 0 ? -1 : 0;
 
-	for (size_t i = 0; i < count && status == 0; i++) {
-		path_list_add(&moves, files[i].path);
-		add_links(&moves, directory, files[i].path);
-	}
+	for (size_t i = 0; i < count && status == 0; i++)
+		add_move(&moves, directory, files[i].path);
 	if (count > 0 && status == 0)
 		status = workspace_quarantine(workspace, moves.paths, moves.count, true, &where,
 					      err);

@@ -48,11 +48,16 @@ enum group_mark {
 	GROUP_PLACED = 32,
 };
 
+/* `files` NULL: they are not known. */
+static const struct snapshot_file *find_known(const struct snapshot_files *files, const char *path)
+{
+	return files ? file_list_find(files, path) : NULL;
+}
+
 /* Files that are written all the time, or that the user has excluded, decide nothing. */
 static bool local_is_of_checkpoint(const struct reconcile_facts *facts, const char *path)
 {
-	const struct snapshot_file *saved =
-		facts->snapshot ? file_list_find(facts->snapshot, path) : NULL;
+	const struct snapshot_file *saved = find_known(facts->snapshot, path);
 
 	return file_patterns_kind(facts->patterns, path) == FILE_KIND_ORDINARY &&
 	       !(saved && saved->running);
@@ -112,11 +117,10 @@ static bool is_recorded(const struct reconcile_facts *facts, const struct snapsh
  */
 static bool is_emptied(const struct reconcile_facts *facts, const struct snapshot_file *local)
 {
-	const struct snapshot_file *known =
-		facts->complete ? file_list_find(facts->complete, local->path) : NULL;
+	const struct snapshot_file *known = find_known(facts->complete, local->path);
 
-	if (!known && facts->snapshot)
-		known = file_list_find(facts->snapshot, local->path);
+	if (!known)
+		known = find_known(facts->snapshot, local->path);
 	/* A list or a note may be emptied for good. */
 	return local->size == 0 && known && known->size > 0 && !companion_file_is(local->path);
 }
@@ -124,8 +128,7 @@ static bool is_emptied(const struct reconcile_facts *facts, const struct snapsho
 /* Was it there before the save under way? */
 static bool is_known(const struct reconcile_facts *facts, const char *path)
 {
-	return (facts->complete && file_list_find(facts->complete, path)) ||
-	       (facts->snapshot && file_list_find(facts->snapshot, path));
+	return find_known(facts->complete, path) || find_known(facts->snapshot, path);
 }
 
 static bool is_listed(const struct local_judgement *judgement, const char *path)
@@ -272,10 +275,8 @@ static bool would_mix(const struct reconcile_facts *facts, const char *path)
 
 bool reconcile_may_put_back(const struct reconcile_facts *facts, const char *path)
 {
-	const struct snapshot_file *known =
-		facts->complete ? file_list_find(facts->complete, path) : NULL;
-	const struct snapshot_file *saved =
-		facts->snapshot ? file_list_find(facts->snapshot, path) : NULL;
+	const struct snapshot_file *known = find_known(facts->complete, path);
+	const struct snapshot_file *saved = find_known(facts->snapshot, path);
 
 	/* Of names that are written over all the time the record has none. */
 	if (!saved || (known ? !file_list_same_file(known, saved) : !is_fixed_name(path)))
@@ -404,7 +405,7 @@ static bool is_newer(const struct local_judgement *judgement, size_t i)
 	if (!may_be_used(judgement, i))
 		return false;
 	if (file->step < 0)
-		return facts->complete && file_list_find(facts->complete, path);
+		return find_known(facts->complete, path);
 	return file->step > judgement->recorded_step && file->step > judgement->saved_step;
 }
 
@@ -457,7 +458,7 @@ static bool is_ahead(const struct local_judgement *judgement, size_t i)
 		return false;
 	if (file->step >= 0)
 		return file->step > judgement->saved_step;
-	saved = facts->snapshot ? file_list_find(facts->snapshot, local->path) : NULL;
+	saved = find_known(facts->snapshot, local->path);
 	return saved && local->mtime_ns > saved->mtime_ns;
 }
 

@@ -102,15 +102,9 @@ static void log_new_store(const struct resume_request *request, const struct sto
 	}
 }
 
-/* Of this job in this store. What follows from these two is said by the first attempt alone, since
- * no later one can have another name or place; what a machine brings is said by each. */
-static bool resume_is_first(const struct resume_result *result)
-{
-	return result->attempt.number == 1;
-}
-
 /* Logs which credentials are used, before anything large is downloaded. For a directory there are
- * none. */
+ * none. What follows from the job's name and place is said by the first attempt alone, since no
+ * later one can have others; what a machine brings is said by each. */
 static void log_store(struct start *start)
 {
 	struct storage *storage = start->result->storage;
@@ -118,7 +112,7 @@ static void log_store(struct start *start)
 	bool brought = !text_starts(url, "file:");
 	char text[512];
 
-	if ((brought || (resume_is_first(start->result) && !start->request->private_store)) &&
+	if ((brought || (start->result->attempt.number == 1 && !start->request->private_store)) &&
 	    *storage_describe(storage, text, sizeof(text)))
 		log_note("store %s: %s", url, text);
 	if (storage_looks_first(storage))
@@ -390,24 +384,22 @@ int resume_lock_directory(struct start *start, const char *nonce, struct err *er
 static int open_full_store(struct start *start, const struct storage_options *options,
 			   struct err *err)
 {
+	struct resume_result *result = start->result;
 	struct storage_options reading = *options;
 	struct err why = {0};
 
-	start->result->no_room = true;
-	start->result->full = *err;
+	result->no_room = true;
+	result->full = *err;
 	reading.create = false;
 	reading.read_only = true;
-	if (storage_open(&reading, &start->result->storage, start->cancel, &why) < 0)
+	if (storage_open(&reading, &result->storage, start->cancel, &why) < 0)
 		return why.kind == ERR_NOT_FOUND ? 0 : -1;
-	if (!forget_by_policy(start, start->result->storage))
+	if (!forget_by_policy(start, result->storage))
 		return 0;
-	storage_close(start->result->storage);
-	start->result->storage = NULL;
-	start->result->no_room =
-		storage_open(options, &start->result->storage, start->cancel, &why) < 0;
-	return start->result->no_room
-		       ? storage_open(&reading, &start->result->storage, start->cancel, err)
-		       : 0;
+	storage_close(result->storage);
+	result->storage = NULL;
+	result->no_room = storage_open(options, &result->storage, start->cancel, &why) < 0;
+	return result->no_room ? storage_open(&reading, &result->storage, start->cancel, err) : 0;
 }
 
 /* The first that is heard of the store: until then nobody knows whether it is there. */
@@ -827,17 +819,6 @@ void resume_log(const struct resume_request *request, const struct resume_result
 
 /* --- whether it starts --- */
 
-static void log_no_progress(const struct resume_request *request,
-			    const struct attempt_outcomes *attempt_outcomes,
-			    struct event_log *events)
-{
-	auto_free char *why = attempt_outcomes_refusal(attempt_outcomes, request->job);
-
-	log_error("%s", why);
-	event_log_add(events, "no_progress", "{s:i}", "attempts",
-		      (int)attempt_outcomes->decision.without_progress);
-}
-
 static void log_start_decision(const struct resume_result *resume, struct event_log *events)
 {
 	const struct restart_decision *decision = &resume->attempt_outcomes.decision;
@@ -861,19 +842,18 @@ static void log_start_decision(const struct resume_result *resume, struct event_
 /* Another member may have read of the attempt that is just being begun. */
 static void log_takeover(const struct resume_request *request, const struct resume_result *resume)
 {
-	const struct attempt_outcomes *attempt_outcomes = &resume->attempt_outcomes;
-	const struct open_attempt *open = &attempt_outcomes->open;
+	const struct attempt_outcomes *outcomes = &resume->attempt_outcomes;
+	const struct open_attempt *open = &outcomes->open;
 	auto_free char *text = NULL;
 	enum attempt_life life;
 
 	if (!open->is_open || request->gang.member > 0 ||
-	    resume->predecessor.attempt == attempt_outcomes->newest)
+	    resume->predecessor.attempt == outcomes->newest)
 		return;
 	life = attempt_life_of(open, request->job);
 	if (life == ATTEMPT_IS_GONE)
 		return;
-	text = attempt_outcomes_takeover(attempt_outcomes, request->job,
-					 life == ATTEMPT_LIVES_HERE);
+	text = attempt_outcomes_takeover(outcomes, request->job, life == ATTEMPT_LIVES_HERE);
 	if (life == ATTEMPT_LIVES_HERE)
 		log_warn("%s", text);
 	else
@@ -883,10 +863,12 @@ static void log_takeover(const struct resume_request *request, const struct resu
 bool resume_log_decision(const struct resume_request *request, const struct resume_result *resume,
 			 struct event_log *events)
 {
-	enum restart_action action = resume->attempt_outcomes.decision.action;
+	auto_free char *why = attempt_outcomes_refusal(&resume->attempt_outcomes, request->job);
 
-	if (action == RESTART_NO_PROGRESS) {
-		log_no_progress(request, &resume->attempt_outcomes, events);
+	if (why) {
+		log_error("%s", why);
+		event_log_add(events, "no_progress", "{s:i}", "attempts",
+			      (int)resume->attempt_outcomes.decision.without_progress);
 		return true;
 	}
 	log_takeover(request, resume);

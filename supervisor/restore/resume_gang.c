@@ -126,12 +126,12 @@ static int place_for_all(struct start *start, struct gang_start *gang, unsigned 
 	start->result->from = (struct snapshot_id){0};
 	start->result->step = -1;
 	if (place_or_leave(start, &damage) == 0)
-		return gang_start_restored(gang, start->cancel, err);
+		return gang_start_restored(gang, err);
 	if ((damage.kind != ERR_CORRUPT && damage.kind != ERR_NOT_FOUND) ||
 	    start->request->policy == RESTORE_SPECIFIC || ++*damages > DAMAGES_MOST)
 		return give_up_gang(gang, &damage, err);
 	log_warn("%s: all members of the gang begin anew, from an older one", damage.text);
-	return gang_start_restart(gang, damage.text, start->cancel, err);
+	return gang_start_restart(gang, damage.text, err);
 }
 
 /* All restore before the job starts anywhere. */
@@ -142,7 +142,7 @@ static int start_gang(struct start *start, struct gang_start *gang, struct err *
 	struct err own = {0};
 
 	for (;;) {
-		if (gang_start_next(gang, &step, start->cancel, &own) < 0)
+		if (gang_start_next(gang, &step, &own) < 0)
 			return gang->tells_all ? give_up_gang(gang, &own, err)
 					       : err_set(err, own.kind, "%s", own.text);
 		if (step == START_STEP_START)
@@ -169,6 +169,7 @@ int resume_gang(struct start *start, struct err *err)
 {
 	auto_(gang_start_release) struct gang_start gang = {
 		.storage = start->result->storage,
+		.cancel = start->cancel,
 		.identity = start->request->gang,
 		.join_ms = start->request->join_ms,
 	};

@@ -60,6 +60,9 @@ void resume_refuse_gang(struct start *start, const char *reason);
  * and fills `kind`, `from` and what belongs to them. If the snapshot turns out to be damaged,
  * nothing is restored, and resume_note_damaged() is called. */
 int place_checkpoint(struct start *start, struct err *err);
+/* Records all files in the directory as complete; `record`, which is zeroed, is the caller's. */
+int place_record_files(struct start *start, struct snapshot_id id, struct completion_record *record,
+		       struct err *err);
 /*
  * Records the files that are there before the job starts as complete: the job goes on from them.
  * The record also says which attempt was here last, so that the files of an older one lose to the

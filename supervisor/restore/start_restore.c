@@ -8,18 +8,6 @@
 
 #include <string.h>
 
-/* Records all files in the directory as complete: they are exactly those of the snapshot. */
-static int write_completion_record(struct start *start, struct err *err)
-{
-	auto_(completion_record_release) struct completion_record record = {0};
-
-	record.job = text_copy(start->request->job);
-	record.id = start->result->from;
-	if (workspace_list_files(start->workspace, &record.files, err) < 0)
-		return -1;
-	return workspace_write_record(start->workspace, &record, err);
-}
-
 /* One restore, for its callbacks. */
 struct restoring {
 	struct progress_bar progress;
@@ -144,10 +132,12 @@ static void log_moved_aside(const struct start *start, const char *aside)
 
 static int restore_snapshot(struct start *start, const struct path_set *left_out, struct err *err)
 {
+	const struct resume_request *request = start->request;
 	struct workspace *workspace = start->workspace;
 	auto_free char *staging = workspace_new_staging(workspace, err);
 	auto_free char *aside = NULL;
 	auto_(snapshot_files_release) struct snapshot_files files = {0};
+	auto_(completion_record_release) struct completion_record record = {0};
 	int64_t began = clock_monotonic_ms();
 
 	if (!staging)
@@ -159,16 +149,14 @@ static int restore_snapshot(struct start *start, const struct path_set *left_out
 		(void)beneath_remove_tree(workspace->folder, staging, NULL);
 		return -1;
 	}
-	if (workspace_install(workspace, staging, &files, start->request->patterns, &aside, err) <
-	    0)
+	if (workspace_install(workspace, staging, &files, request->patterns, &aside, err) < 0)
 		return -1;
 	if (aside)
 		log_moved_aside(start, aside);
 	log_clashes(&start->result->restored, start->result->sharers != NULL);
 	/* The snapshot may come from a run that did not check files. */
-	if (start->request->looks &&
-	    quarantine_torn(workspace, start->request->profile, start->request->patterns,
-			    start->request->gang.member > 0, NULL, NULL, err) < 0)
+	if (request->looks && quarantine_torn(workspace, request->profile, request->patterns,
+					      request->gang.member > 0, NULL, NULL, err) < 0)
 		return -1;
 	/* A snapshot also holds empty directories, such as that of the next checkpoint, created
 	 * before its files. */
@@ -176,7 +164,8 @@ static int restore_snapshot(struct start *start, const struct path_set *left_out
 	start->result->kind = RESUME_RESTORED;
 	start->result->step = start->result->restored.step;
 	start->result->milliseconds = clock_monotonic_ms() - began;
-	return write_completion_record(start, err);
+	/* They are exactly those of the snapshot. */
+	return place_record_files(start, start->result->from, &record, err);
 }
 
 /* --- of a damaged snapshot --- */

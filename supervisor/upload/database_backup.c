@@ -48,12 +48,6 @@ enum {
 	LOOK_AGAIN = 1
 };
 
-/* A short pause. -1: the time is over, or it was cancelled. */
-static int database_wait_for_others(const struct database_copy *backup, struct err *err);
-/* The copy, which database_make_copy() has made, opened through SQLite. */
-static int database_open_copy(const struct database_copy *backup, sqlite3 **copy, struct err *err);
-static int database_sqlite_error(int result, struct err *err);
-
 enum {
 	PATIENCE_MOST_MS = 5000,
 	/* A deadline is for the checkpoint first: a database may have a quarter of it, and be
@@ -61,6 +55,7 @@ enum {
 	PATIENCE_PART = 10,
 	WHOLE_PART = 4,
 	COPY_BYTES = 1 << 20,
+	PAUSE_MS = 10,
 	/* Where SQLite's locks are (https://sqlite.org/src/file/src/os.h, SHARED_FIRST). */
 	LOCK_START = 0x40000002,
 	LOCK_LENGTH = 510
@@ -111,6 +106,67 @@ struct database_time database_time_from(int64_t left_ms)
 	return time;
 }
 
+/* --- time and errors --- */
+
+static int database_sqlite_error(int result, struct err *err)
+{
+	enum err_kind kind = ERR_FAILED;
+
+	switch (result & 0xff) {
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		kind = ERR_CORRUPT;
+		break;
+	case SQLITE_FULL:
+		kind = ERR_NO_SPACE;
+		break;
+	case SQLITE_CANTOPEN:
+	case SQLITE_PERM:
+	case SQLITE_AUTH:
+	case SQLITE_READONLY:
+		kind = ERR_DENIED;
+		break;
+	default:
+		break;
+	}
+	return err_set(err, kind, "%s", sqlite3_errstr(result));
+}
+
+static bool is_busy(int result)
+{
+	return (result & 0xff) == SQLITE_BUSY || (result & 0xff) == SQLITE_LOCKED ||
+	       (result & 0xff) == SQLITE_PROTOCOL || result == SQLITE_READONLY_CANTINIT ||
+	       result == SQLITE_READONLY_CANTLOCK;
+}
+
+/* An interrupted transaction is in its journal, and has to be rolled back in a copy. */
+static bool needs_recovery(int result)
+{
+	return result == SQLITE_READONLY_ROLLBACK || result == SQLITE_READONLY_RECOVERY;
+}
+
+static int check_time(const struct database_copy *backup, struct err *err)
+{
+	int64_t now = clock_monotonic_ms();
+
+	if (cancel_check(backup->cancel, err) < 0)
+		return -1;
+	if (now - backup->advanced_ms > backup->time.patience_ms)
+		return err_set(err, ERR_RETRY,
+			       "transactions kept it locked or changed it for %.1f s",
+			       (double)backup->time.patience_ms / 1000);
+	if (backup->time.whole_ms != CLOCK_NEVER && now - backup->began_ms > backup->time.whole_ms)
+		return err_set(err, ERR_RETRY,
+			       "copying it takes too long for the time that is left");
+	return 0;
+}
+
+/* A short pause. -1: the time is over, or it was cancelled. */
+static int database_wait_for_others(const struct database_copy *backup, struct err *err)
+{
+	return check_time(backup, err) < 0 ? -1 : cancel_sleep(backup->cancel, PAUSE_MS, err);
+}
+
 /* --- the lock --- */
 
 /*
@@ -119,10 +175,10 @@ struct database_time database_time_from(int64_t left_ms)
  * nobody writes to the database but a checkpoint of the log, and no last connection removes the
  * log. False: somebody is writing. Where there are no such locks, SQLite's own must do.
  */
-static bool database_lock_shared(const struct database_copy *backup)
+static bool database_set_lock(const struct database_copy *backup, short type)
 {
 	struct flock lock = {
-		.l_type = F_RDLCK,
+		.l_type = type,
 		.l_whence = SEEK_SET,
 		.l_start = LOCK_START,
 		.l_len = LOCK_LENGTH,
@@ -131,16 +187,14 @@ static bool database_lock_shared(const struct database_copy *backup)
 	return fcntl(backup->fd, F_OFD_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES);
 }
 
+static bool database_lock_shared(const struct database_copy *backup)
+{
+	return database_set_lock(backup, F_RDLCK);
+}
+
 static void database_unlock_shared(const struct database_copy *backup)
 {
-	struct flock lock = {
-		.l_type = F_UNLCK,
-		.l_whence = SEEK_SET,
-		.l_start = LOCK_START,
-		.l_len = LOCK_LENGTH,
-	};
-
-	(void)fcntl(backup->fd, F_OFD_SETLK, &lock);
+	(void)database_set_lock(backup, F_UNLCK);
 }
 
 static int database_wait_for_lock(const struct database_copy *backup, struct err *err)
@@ -234,6 +288,79 @@ static void database_remove_copy(const struct database_copy *backup)
 	}
 }
 
+/* --- what SQLite has opened --- */
+
+#define OPEN_MOST 64
+
+/* Our descriptors of one file. */
+struct open_numbers {
+	int items[OPEN_MOST];
+	size_t count;
+};
+
+/* -1: /proc is not there, or there are too many. */
+static int list_open(const struct stat *file, struct open_numbers *numbers)
+{
+	auto_(walk_close) struct walk walk = {0};
+	struct stat status;
+	uint64_t fd;
+
+	numbers->count = 0;
+	if (walk_open(&walk, "/proc/self/fd", 0) < 0)
+		return -1;
+	while (walk_next(&walk)) {
+		if (!text_to_u64(walk.name, INT_MAX, &fd) || fstat((int)fd, &status) < 0 ||
+		    status.st_dev != file->st_dev || status.st_ino != file->st_ino)
+			continue;
+		if (numbers->count == OPEN_MOST)
+			return -1;
+		numbers->items[numbers->count++] = (int)fd;
+	}
+	return 0;
+}
+
+static bool has_new(const struct open_numbers *before, const struct open_numbers *after)
+{
+	for (size_t i = 0; i < after->count; i++) {
+		bool old = false;
+
+		for (size_t j = 0; j < before->count; j++)
+			old = old || before->items[j] == after->items[i];
+		if (!old)
+			return true;
+	}
+	return false;
+}
+
+/* sqlite3_open_v2() of a file that is there: a path may have been made to lead elsewhere. */
+static int open_same_file(const struct database_place *place, const char *name, int flags,
+			  sqlite3 **database, struct err *err)
+{
+	struct open_numbers before, after;
+	struct stat file, named;
+	int result;
+
+	if (beneath_status(place->directory, place->path, &file) < 0)
+		return err_os(err, errno, "%s", place->absolute);
+	if (list_open(&file, &before) < 0)
+		before.count = OPEN_MOST;
+	result = sqlite3_open_v2(name, database, flags | SQLITE_OPEN_NOMUTEX, NULL);
+	if (result != SQLITE_OK)
+		return database_sqlite_error(result, err);
+	if (before.count < OPEN_MOST && list_open(&file, &after) == 0
+		    ? has_new(&before, &after)
+		    : stat(place->absolute, &named) == 0 && named.st_ino == file.st_ino &&
+			      named.st_dev == file.st_dev)
+		return 0;
+	return err_set(err, ERR_RETRY, "%s leads to another file", place->absolute);
+}
+
+/* The copy, which database_make_copy() has made, opened through SQLite. */
+static int database_open_copy(const struct database_copy *backup, sqlite3 **copy, struct err *err)
+{
+	return open_same_file(&backup->to, backup->to.absolute, SQLITE_OPEN_READWRITE, copy, err);
+}
+
 /* --- at rest --- */
 
 static int copy_content(const struct database_copy *backup, int in, int out, struct err *err)
@@ -309,7 +436,6 @@ static int database_copy_at_rest(const struct database_copy *backup, struct err 
 }
 
 enum {
-	PAUSE_MS = 10,
 	/* Changes between two steps; and how long writers are held up then. Python's sqlite3 waits
 	 * for a lock for 5 s by default. */
 	CHANGES_MOST = 3,
@@ -318,140 +444,6 @@ enum {
 };
 
 AUTO_POINTER(sqlite3_backup, sqlite3_backup_finish);
-
-/* --- time and errors --- */
-
-static int database_sqlite_error(int result, struct err *err)
-{
-	enum err_kind kind = ERR_FAILED;
-
-	switch (result & 0xff) {
-	case SQLITE_CORRUPT:
-	case SQLITE_NOTADB:
-		kind = ERR_CORRUPT;
-		break;
-	case SQLITE_FULL:
-		kind = ERR_NO_SPACE;
-		break;
-	case SQLITE_CANTOPEN:
-	case SQLITE_PERM:
-	case SQLITE_AUTH:
-	case SQLITE_READONLY:
-		kind = ERR_DENIED;
-		break;
-	default:
-		break;
-	}
-	return err_set(err, kind, "%s", sqlite3_errstr(result));
-}
-
-static bool is_busy(int result)
-{
-	return (result & 0xff) == SQLITE_BUSY || (result & 0xff) == SQLITE_LOCKED ||
-	       (result & 0xff) == SQLITE_PROTOCOL || result == SQLITE_READONLY_CANTINIT ||
-	       result == SQLITE_READONLY_CANTLOCK;
-}
-
-/* An interrupted transaction is in its journal, and has to be rolled back in a copy. */
-static bool needs_recovery(int result)
-{
-	return result == SQLITE_READONLY_ROLLBACK || result == SQLITE_READONLY_RECOVERY;
-}
-
-static int check_time(const struct database_copy *backup, struct err *err)
-{
-	int64_t now = clock_monotonic_ms();
-
-	if (cancel_check(backup->cancel, err) < 0)
-		return -1;
-	if (now - backup->advanced_ms > backup->time.patience_ms)
-		return err_set(err, ERR_RETRY,
-			       "transactions kept it locked or changed it for %.1f s",
-			       (double)backup->time.patience_ms / 1000);
-	if (backup->time.whole_ms != CLOCK_NEVER && now - backup->began_ms > backup->time.whole_ms)
-		return err_set(err, ERR_RETRY,
-			       "copying it takes too long for the time that is left");
-	return 0;
-}
-
-/* A short pause. -1: the time is over, or it was cancelled. */
-static int database_wait_for_others(const struct database_copy *backup, struct err *err)
-{
-	return check_time(backup, err) < 0 ? -1 : cancel_sleep(backup->cancel, PAUSE_MS, err);
-}
-
-/* --- what SQLite has opened --- */
-
-#define OPEN_MOST 64
-
-/* Our descriptors of one file. */
-struct open_numbers {
-	int items[OPEN_MOST];
-	size_t count;
-};
-
-/* -1: /proc is not there, or there are too many. */
-static int list_open(const struct stat *file, struct open_numbers *numbers)
-{
-	auto_(walk_close) struct walk walk = {0};
-	struct stat status;
-	uint64_t fd;
-
-	numbers->count = 0;
-	if (walk_open(&walk, "/proc/self/fd", 0) < 0)
-		return -1;
-	while (walk_next(&walk)) {
-		if (!text_to_u64(walk.name, INT_MAX, &fd) || fstat((int)fd, &status) < 0 ||
-		    status.st_dev != file->st_dev || status.st_ino != file->st_ino)
-			continue;
-		if (numbers->count == OPEN_MOST)
-			return -1;
-		numbers->items[numbers->count++] = (int)fd;
-	}
-	return 0;
-}
-
-static bool has_new(const struct open_numbers *before, const struct open_numbers *after)
-{
-	for (size_t i = 0; i < after->count; i++) {
-		bool old = false;
-
-		for (size_t j = 0; j < before->count; j++)
-			old = old || before->items[j] == after->items[i];
-		if (!old)
-			return true;
-	}
-	return false;
-}
-
-/* sqlite3_open_v2() of a file that is there: a path may have been made to lead elsewhere. */
-static int open_same_file(const struct database_place *place, const char *name, int flags,
-			  sqlite3 **database, struct err *err)
-{
-	struct open_numbers before, after;
-	struct stat file, named;
-	int result;
-
-	if (beneath_status(place->directory, place->path, &file) < 0)
-		return err_os(err, errno, "%s", place->absolute);
-	if (list_open(&file, &before) < 0)
-		before.count = OPEN_MOST;
-	result = sqlite3_open_v2(name, database, flags | SQLITE_OPEN_NOMUTEX, NULL);
-	if (result != SQLITE_OK)
-		return database_sqlite_error(result, err);
-	if (before.count < OPEN_MOST && list_open(&file, &after) == 0
-		    ? has_new(&before, &after)
-		    : stat(place->absolute, &named) == 0 && named.st_ino == file.st_ino &&
-			      named.st_dev == file.st_dev)
-		return 0;
-	return err_set(err, ERR_RETRY, "%s leads to another file", place->absolute);
-}
-
-/* The copy, which database_make_copy() has made, opened through SQLite. */
-static int database_open_copy(const struct database_copy *backup, sqlite3 **copy, struct err *err)
-{
-	return open_same_file(&backup->to, backup->to.absolute, SQLITE_OPEN_READWRITE, copy, err);
-}
 
 /* --- online --- */
 

@@ -24,10 +24,6 @@ struct database_copies {
 	struct path_set warned; /* marked: its warning has been given */
 };
 
-enum {
-	MARK_WARNED = 1
-};
-
 struct database_copies *database_copies_new(struct workspace *workspace)
 {
 	struct database_copies *copies = memory_new(sizeof(*copies));
@@ -103,9 +99,9 @@ void database_copies_find(struct database_copies *copies, bool (*skip)(void *arg
 
 static void warn_once(struct database_copies *copies, const char *path, const struct err *err)
 {
-	if (path_set_marks(&copies->warned, path) & MARK_WARNED)
+	if (path_set_marks(&copies->warned, path))
 		return;
-	path_set_mark(&copies->warned, path, MARK_WARNED);
+	path_set_mark(&copies->warned, path, 1);
 	log_warn("the database %s in %s is NOT in the snapshot, because no copy of it could be "
 		 "made: %s; each snapshot tries again",
 		 path, copies->workspace->directory, err->text);

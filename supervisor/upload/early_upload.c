@@ -34,14 +34,14 @@ struct early_upload {
 int early_upload_new(const struct early_upload_options *options, struct early_upload **result,
 		     struct err *err)
 {
-	struct early_upload *early_upload = memory_new(sizeof(*early_upload));
+	struct early_upload *early = memory_new(sizeof(*early));
 
-	early_upload->options = *options;
-	if (cancel_init(&early_upload->cancel, err) < 0) {
-		free(early_upload);
+	early->options = *options;
+	if (cancel_init(&early->cancel, err) < 0) {
+		free(early);
 		return -1;
 	}
-	*result = early_upload;
+	*result = early;
 	return 0;
 }
 
@@ -52,19 +52,19 @@ static void release_paths(struct early_upload_paths *paths)
 	*paths = (struct early_upload_paths){0};
 }
 
-void early_upload_free(struct early_upload *early_upload)
+void early_upload_free(struct early_upload *early)
 {
-	if (!early_upload)
+	if (!early)
 		return;
-	release_paths(&early_upload->now);
-	release_paths(&early_upload->next);
-	cancel_release(&early_upload->cancel);
-	free(early_upload);
+	release_paths(&early->now);
+	release_paths(&early->next);
+	cancel_release(&early->cancel);
+	free(early);
 }
 
-static size_t keep_large(const struct early_upload *early_upload, char **paths)
+static size_t keep_large(const struct early_upload *early, char **paths)
 {
-	auto_close int directory = held_directory_open(early_upload->options.directory, NULL);
+	auto_close int directory = held_directory_open(early->options.directory, NULL);
 	size_t kept = 0;
 
 	for (char **path = paths; *path; path++) {
@@ -83,41 +83,40 @@ static size_t keep_large(const struct early_upload *early_upload, char **paths)
 
 static bool is_to_yield(void *arg)
 {
-	const struct early_upload *early_upload = arg;
+	const struct early_upload *early = arg;
 
-	return atomic_load(&early_upload->enough);
+	return atomic_load(&early->enough);
 }
 
 /* New paths end the watch on the growing files, not the reading of what they have grown by. */
 static bool goes_on(void *arg)
 {
-	const struct early_upload *early_upload = arg;
+	const struct early_upload *early = arg;
 
-	return !is_to_yield(arg) && !atomic_load(&early_upload->renewed);
+	return !is_to_yield(arg) && !atomic_load(&early->renewed);
 }
 
-static void send_paths(struct early_upload *early_upload, char **paths, bool growing)
+static void send_paths(struct early_upload *early, char **paths, bool growing)
 {
 	struct presave_request request = {
-		.id = early_upload->now.id,
-		.parent = early_upload->now.parent,
-		.directory = early_upload->options.directory,
-		.path_count = keep_large(early_upload, paths),
+		.id = early->now.id,
+		.parent = early->now.parent,
+		.directory = early->options.directory,
+		.path_count = keep_large(early, paths),
 		.paths = (const char *const *)paths,
 		.growing = growing,
 		.go_on = goes_on,
 		.enough = is_to_yield,
-		.arg = early_upload,
+		.arg = early,
 	};
 	struct presave_result result;
 	struct err err;
 
-	if (request.path_count == 0 || is_to_yield(early_upload))
+	if (request.path_count == 0 || is_to_yield(early))
 		return;
 	/* A failure loses nothing: the snapshot sends the file again, and reports the store's
 	 * error. */
-	if (storage_presave(early_upload->options.storage, &request, &result, &early_upload->cancel,
-			    &err) < 0)
+	if (storage_presave(early->options.storage, &request, &result, &early->cancel, &err) < 0)
 		log_debug("%s", err.text);
 	else if (result.chunks_sent > 0)
 		log_debug("early upload: sent %u chunks, %u whole files", result.chunks_sent,
@@ -126,60 +125,59 @@ static void send_paths(struct early_upload *early_upload, char **paths, bool gro
 
 static void early_upload_worker(void *arg)
 {
-	struct early_upload *early_upload = arg;
+	struct early_upload *early = arg;
 
-	send_paths(early_upload, early_upload->now.closed, false);
-	send_paths(early_upload, early_upload->now.open, true);
+	send_paths(early, early->now.closed, false);
+	send_paths(early, early->now.open, true);
 }
 
 static void on_early_upload_done(void *arg);
 
-static void start_upload(struct early_upload *early_upload)
+static void start_upload(struct early_upload *early)
 {
-	early_upload->busy = true;
-	early_upload->now = early_upload->next;
-	early_upload->next = (struct early_upload_paths){0};
-	atomic_store(&early_upload->renewed, false);
-	workers_run(early_upload->options.workers, early_upload_worker, on_early_upload_done,
-		    early_upload);
+	early->busy = true;
+	early->now = early->next;
+	early->next = (struct early_upload_paths){0};
+	atomic_store(&early->renewed, false);
+	workers_run(early->options.workers, early_upload_worker, on_early_upload_done, early);
 }
 
 static void on_early_upload_done(void *arg)
 {
-	struct early_upload *early_upload = arg;
+	struct early_upload *early = arg;
 
-	release_paths(&early_upload->now);
-	early_upload->busy = false;
-	if (!is_to_yield(early_upload) && atomic_load(&early_upload->renewed))
-		start_upload(early_upload);
+	release_paths(&early->now);
+	early->busy = false;
+	if (!is_to_yield(early) && atomic_load(&early->renewed))
+		start_upload(early);
 	else
-		early_upload->options.finished(early_upload->options.arg);
+		early->options.finished(early->options.arg);
 }
 
-void early_upload_start(struct early_upload *early_upload, struct snapshot_id id,
+void early_upload_start(struct early_upload *early, struct snapshot_id id,
 			struct snapshot_id parent, char **closed, char **open)
 {
-	release_paths(&early_upload->next);
-	early_upload->next = (struct early_upload_paths){id, parent, closed, open};
-	atomic_store(&early_upload->renewed, true);
-	if (early_upload->busy)
+	release_paths(&early->next);
+	early->next = (struct early_upload_paths){id, parent, closed, open};
+	atomic_store(&early->renewed, true);
+	if (early->busy)
 		return;
-	atomic_store(&early_upload->enough, false);
-	start_upload(early_upload);
+	atomic_store(&early->enough, false);
+	start_upload(early);
 }
 
-bool early_upload_is_busy(const struct early_upload *early_upload)
+bool early_upload_is_busy(const struct early_upload *early)
 {
-	return early_upload->busy;
+	return early->busy;
 }
 
-void early_upload_yield(struct early_upload *early_upload)
+void early_upload_yield(struct early_upload *early)
 {
-	atomic_store(&early_upload->enough, true);
+	atomic_store(&early->enough, true);
 }
 
-void early_upload_stop(struct early_upload *early_upload)
+void early_upload_stop(struct early_upload *early)
 {
-	early_upload_yield(early_upload);
-	cancel_raise(&early_upload->cancel);
+	early_upload_yield(early);
+	cancel_raise(&early->cancel);
 }

@@ -16,66 +16,61 @@ struct retention_worker {
 
 struct retention_worker *retention_worker_new(const struct retention_worker_options *options)
 {
-	struct retention_worker *retention_worker = memory_new(sizeof(*retention_worker));
+	struct retention_worker *worker = memory_new(sizeof(*worker));
 
-	retention_worker->options = *options;
-	return retention_worker;
+	worker->options = *options;
+	return worker;
 }
 
-void retention_worker_free(struct retention_worker *retention_worker)
+void retention_worker_free(struct retention_worker *worker)
 {
-	if (!retention_worker)
+	if (!worker)
 		return;
-	if (retention_worker->running)
-		cancel_release(&retention_worker->cancel);
-	free(retention_worker);
+	if (worker->running)
+		cancel_release(&worker->cancel);
+	free(worker);
 }
 
 static void apply_retention(void *arg)
 {
-	struct retention_worker *retention_worker = arg;
+	struct retention_worker *worker = arg;
 	struct forget_request request = {
-		.policy = retention_worker->options.policy,
-		.attempt = retention_worker->options.attempt,
+		.policy = worker->options.policy,
+		.attempt = worker->options.attempt,
 	};
 
-	retention_worker->succeeded =
-		storage_forget(retention_worker->options.storage, &request,
-			       &retention_worker->result, &retention_worker->cancel,
-			       &retention_worker->err) == 0;
+	worker->succeeded = storage_forget(worker->options.storage, &request, &worker->result,
+					   &worker->cancel, &worker->err) == 0;
 }
 
 static void on_retention_done(void *arg)
 {
-	struct retention_worker *retention_worker = arg;
+	struct retention_worker *worker = arg;
 
-	cancel_release(&retention_worker->cancel);
-	retention_worker->running = false;
-	retention_worker->options.finished(retention_worker->options.arg,
-					   retention_worker->succeeded, &retention_worker->result,
-					   &retention_worker->err);
+	cancel_release(&worker->cancel);
+	worker->running = false;
+	worker->options.finished(worker->options.arg, worker->succeeded, &worker->result,
+				 &worker->err);
 }
 
-void retention_worker_start(struct retention_worker *retention_worker)
+void retention_worker_start(struct retention_worker *worker)
 {
-	if (!retention_worker || retention_worker->running ||
-	    cancel_init(&retention_worker->cancel, NULL) < 0)
+	if (!worker || worker->running || cancel_init(&worker->cancel, NULL) < 0)
 		return;
-	retention_worker->running = true;
-	workers_run(retention_worker->options.workers, apply_retention, on_retention_done,
-		    retention_worker);
+	worker->running = true;
+	workers_run(worker->options.workers, apply_retention, on_retention_done, worker);
 }
 
-void retention_worker_stop(struct retention_worker *retention_worker)
+void retention_worker_stop(struct retention_worker *worker)
 {
-	if (retention_worker && retention_worker->running)
-		cancel_raise(&retention_worker->cancel);
+	if (worker && worker->running)
+		cancel_raise(&worker->cancel);
 }
 
-void retention_worker_limit_time(struct retention_worker *retention_worker, int64_t milliseconds)
+void retention_worker_limit_time(struct retention_worker *worker, int64_t milliseconds)
 {
-	if (retention_worker && retention_worker->running)
-		cancel_set_deadline(&retention_worker->cancel, clock_monotonic_ms() + milliseconds);
+	if (worker && worker->running)
+		cancel_set_deadline(&worker->cancel, clock_monotonic_ms() + milliseconds);
 }
 
 const char *retention_words(const struct forget_policy *policy)
@@ -85,7 +80,7 @@ const char *retention_words(const struct forget_policy *policy)
 				  : "that no --keep rule keeps";
 }
 
-bool retention_worker_is_busy(const struct retention_worker *retention_worker)
+bool retention_worker_is_busy(const struct retention_worker *worker)
 {
-	return retention_worker && retention_worker->running;
+	return worker && worker->running;
 }

@@ -21,12 +21,7 @@ enum {
 	ROOM_TRIES_MOST = 3,
 };
 
-static void start_waiting_snapshot(struct snapshot_queue *queue);
-
-static void on_early_upload_finished(void *arg)
-{
-	start_waiting_snapshot(arg);
-}
+static void start_waiting_snapshot(void *arg);
 
 int snapshot_queue_new(const struct snapshot_queue_options *options, struct snapshot_queue **result,
 		       struct err *err)
@@ -36,7 +31,7 @@ int snapshot_queue_new(const struct snapshot_queue_options *options, struct snap
 		.workers = options->workers,
 		.storage = options->storage,
 		.directory = options->workspace->directory,
-		.finished = on_early_upload_finished,
+		.finished = start_waiting_snapshot,
 		.arg = queue,
 	};
 
@@ -372,8 +367,10 @@ void snapshot_queue_start(struct snapshot_queue *queue, const struct checkpoint 
 	workers_run(queue->options.workers, take_snapshot_worker, on_snapshot_done, run);
 }
 
-static void start_waiting_snapshot(struct snapshot_queue *queue)
+static void start_waiting_snapshot(void *arg)
 {
+	struct snapshot_queue *queue = arg;
+
 	if (!queue->waiting)
 		return;
 	if (queue->options.of_gang) {
@@ -419,24 +416,25 @@ bool snapshot_queue_is_busy(const struct snapshot_queue *queue)
 	return queue->running || queue->waiting;
 }
 
-bool snapshot_queue_progress(const struct snapshot_queue *queue, uint64_t *bytes_done,
-			     uint64_t *bytes_total)
+void snapshot_queue_look(const struct snapshot_queue *queue, struct job_view *view)
 {
-	if (!queue->running)
-		return false;
-	*bytes_done = atomic_load(&queue->running->bytes_done);
-	*bytes_total = atomic_load(&queue->running->bytes_total);
-	return true;
+	const struct snapshot_run *run = queue->running;
+
+	view->uploading = run;
+	view->awaits_gang =
+		snapshot_queue_wants_round(queue) || (run && atomic_load(&run->awaits_others));
+	/* A try that only repeats the bytes of an earlier one does not count. */
+	view->accepted_ms = atomic_load(&queue->advanced_ms);
+	view->upload_began_ms = snapshot_queue_began_ms(queue);
+	if (!run)
+		return;
+	view->bytes_done = atomic_load(&run->bytes_done);
+	view->bytes_total = atomic_load(&run->bytes_total);
 }
 
 int64_t snapshot_queue_began_ms(const struct snapshot_queue *queue)
 {
 	return queue->running ? queue->running->began_ms : 0;
-}
-
-int64_t snapshot_queue_advanced_ms(const struct snapshot_queue *queue)
-{
-	return atomic_load(&queue->advanced_ms);
 }
 
 void snapshot_queue_cancel(struct snapshot_queue *queue)

@@ -176,9 +176,3 @@ bool snapshot_queue_is_running(const struct snapshot_queue *queue)
 {
 	return queue->running;
 }
-
-bool snapshot_queue_awaits_gang(const struct snapshot_queue *queue)
-{
-	return snapshot_queue_wants_round(queue) ||
-	       (queue->running && atomic_load(&queue->running->awaits_others));
-}

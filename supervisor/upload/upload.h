@@ -145,21 +145,15 @@ void snapshot_queue_take_round(struct snapshot_queue *queue, const struct snapsh
 void snapshot_queue_give_beside(struct snapshot_queue *queue, const struct snapshot_round *round);
 /* A snapshot is being made. */
 bool snapshot_queue_is_running(const struct snapshot_queue *queue);
-/* It waits for other members: for a round, or for their parts. */
-bool snapshot_queue_awaits_gang(const struct snapshot_queue *queue);
 /* A snapshot runs or waits. */
 bool snapshot_queue_is_busy(const struct snapshot_queue *queue);
 
-/* The progress of the running snapshot, in bytes; false: none runs. */
-bool snapshot_queue_progress(const struct snapshot_queue *queue, uint64_t *bytes_done,
-			     uint64_t *bytes_total);
+/* Fills in what the view has of the running snapshot, if one runs, and of a round that is waited
+ * for. */
+void snapshot_queue_look(const struct snapshot_queue *queue, struct job_view *view);
 
 /* When (monotonic) the running snapshot was started; 0: none runs. */
 int64_t snapshot_queue_began_ms(const struct snapshot_queue *queue);
-
-/* When (monotonic) the store last accepted new bytes; 0: never. A try that only repeats the bytes
- * of an earlier one does not count. */
-int64_t snapshot_queue_advanced_ms(const struct snapshot_queue *queue);
 
 /* Cancels the running and the waiting snapshot; `finished` is still called for the running one. */
 void snapshot_queue_cancel(struct snapshot_queue *queue);

@@ -300,7 +300,7 @@ static int start_member(struct member *member, struct err *err)
 	};
 
 	while (step != START_STEP_START) {
-		if (gang_start_next(&start, &step, NULL, err) < 0 ||
+		if (gang_start_next(&start, &step, err) < 0 ||
 		    (step == START_STEP_CLAIM && claim_for_all(member, &start, err) < 0))
 			return -1;
 		if (step != START_STEP_RESTORE)
@@ -308,7 +308,7 @@ static int start_member(struct member *member, struct err *err)
 		if ((member->attempt.number != start.claim.attempt &&
 		     storage_gang_adopt(member->storage, start.claim.attempt, &member->attempt,
 					NULL, err) < 0) ||
-		    restore_part(member, err) < 0 || gang_start_restored(&start, NULL, err) < 0)
+		    restore_part(member, err) < 0 || gang_start_restored(&start, err) < 0)
 			return -1;
 	}
 	if (member->number == 0)
@@ -402,8 +402,8 @@ static void give_part(void *arg, const struct gang_round_decision *decision)
 		return;
 	member->saving = true;
 	member->round = decision->round;
-	gang_feed_note_part_begun(&member->feed, decision->round, member->feed.here.generation,
-				  member->feed.here.step, false);
+	gang_here_note_part(&member->feed.here, decision->round, member->feed.here.generation,
+			    member->feed.here.step, false);
 	workers_run(gang.savers, save_part, part_saved, member);
 }
 

@@ -63,7 +63,7 @@ static inline void begin(struct story *story, enum request_method ask)
 			  .quiet_ms = 1000,
 			  .flush_ms = 60000,
 			  .grace_ms = 10000},
-		.view = {.now_ms = 1000000, .reported_step = -1},
+		.view = {.now_ms = 1000000, .directory = {.reported_step = -1}},
 	};
 	story->model = job_model_new(&story->rules);
 }
@@ -143,15 +143,15 @@ static inline void is_superseded(struct story *story)
 
 static inline void begin_save(struct story *story)
 {
-	story->view.saving = true;
+	story->view.directory.saving = true;
 	post(story, (struct job_event){.kind = JOB_EV_SAVE_STARTED});
 	story->view.now_ms += 3000;
 }
 
 static inline void end_save(struct story *story, uint64_t generation)
 {
-	story->view.saving = false;
-	story->view.last_write_ms = story->view.now_ms;
+	story->view.directory.saving = false;
+	story->view.directory.last_write_ms = story->view.now_ms;
 	complete(story, generation, true);
 }
 

@@ -261,7 +261,7 @@ static void test_which_members_join_in(void **state)
 		start(&story, rows[i].ask);
 		story.rules.of_gang = true;
 		story.rules.ends_when_asked = rows[i].ends_when_asked;
-		story.rules.may_flag = story.view.polled = rows[i].polled;
+		story.rules.may_flag = story.view.directory.polled = rows[i].polled;
 		post(&story, (struct job_event){.kind = JOB_EV_GANG_ASKS, .gang = {.event = 3}});
 		if ((find(&story, JOB_DO_ASK) != NULL) != rows[i].asked)
 			fail_msg("row %zu", i);
@@ -278,7 +278,7 @@ static void test_asked_during_a_save(void **state)
 	(void)state;
 	start(&story, REQUEST_SIGNAL);
 	story.rules.of_gang = true;
-	story.view.saving = true;
+	story.view.directory.saving = true;
 	post(&story, (struct job_event){.kind = JOB_EV_GANG_ASKS, .gang = {.event = 3}});
 	check_done(&story, JOB_DO_ASK, true);
 	post(&story, (struct job_event){.kind = JOB_EV_SENDING});

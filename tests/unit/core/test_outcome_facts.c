@@ -116,7 +116,8 @@ static void test_asked_in_its_own_way(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct outcome_facts facts =
 			facts_of(rows[i].model, rows[i].rules,
-				 (struct job_view){.polled = rows[i].polled}, UNSAVED_NOTHING);
+				 (struct job_view){.directory = {.polled = rows[i].polled}},
+				 UNSAVED_NOTHING);
 
 		if (facts.asked_to_save != rows[i].asked)
 			fail_msg("row %zu", i);

@@ -310,7 +310,7 @@ static void note_occurrence(struct mutant mutant)
 static void trace(const struct world *world, const struct job_event *event)
 {
 	printf("%8.3f  %-15s %-14s", (double)(world->now_ms - 1000000) / 1000,
-	       job_event_name(event->kind), job_state_name(world->model.state));
+	       job_event_name(event->kind), job_state_names[world->model.state]);
 	for (size_t i = 0; i < world->effects.count; i++) {
 		const struct job_effect *effect = &world->effects.items[i];
 

@@ -336,7 +336,7 @@ static void asks_twice_during_a_save(struct story *story)
 {
 	post(story, (struct job_event){.kind = JOB_EV_CLIENT, .client = &client});
 	post(story, (struct job_event){.kind = JOB_EV_SENDING});
-	story->view.saving = true;
+	story->view.directory.saving = true;
 	post(story, (struct job_event){.kind = JOB_EV_CLIENT, .client = &other});
 }
 
@@ -486,14 +486,14 @@ static void test_less_than_a_checkpoint_is_not_saved(void **state)
 
 	(void)state;
 	start(&story, REQUEST_NONE);
-	story.view.holds_less = true;
+	story.view.directory.holds_less = true;
 	complete(&story, 1, true);
 	check_done(&story, JOB_DO_TAKE_SNAPSHOT, false);
 	story.model.due_ms[TIMER_SNAPSHOT] = story.view.now_ms;
 	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SNAPSHOT});
 	check_done(&story, JOB_DO_TAKE_SNAPSHOT, false);
 	assert_int_equal(story.model.due_ms[TIMER_SNAPSHOT], CLOCK_NEVER);
-	story.view.holds_less = false;
+	story.view.directory.holds_less = false;
 	complete(&story, 2, true);
 	check_done(&story, JOB_DO_TAKE_SNAPSHOT, true);
 	stop(&story);
@@ -664,9 +664,9 @@ static void test_what_running_files_are_saved_with(void **state)
 		post(&story, (struct job_event){.kind = JOB_EV_RESTORED, .claim = rows[i].claim});
 		story.view.child_running = true;
 		post(&story, (struct job_event){.kind = JOB_EV_LAUNCHED});
-		story.view.running_generation = 1;
-		story.view.only_running = true;
-		story.view.running_work = rows[i].work;
+		story.view.directory.running_generation = 1;
+		story.view.directory.only_running = true;
+		story.view.directory.running_work = rows[i].work;
 		post(&story, (struct job_event){.kind = JOB_EV_CHILD_EXITED});
 		check_done(&story, JOB_DO_TAKE_SNAPSHOT, true);
 		newest = &story.model.newest;
@@ -825,7 +825,7 @@ static void test_who_may_ask(void **state)
 
 		start(&story, REQUEST_SIGNAL);
 		story.rules.ends_when_asked = rows[i].ends_when_asked;
-		story.rules.may_flag = story.view.polled = rows[i].polled;
+		story.rules.may_flag = story.view.directory.polled = rows[i].polled;
 		post(&story, rows[i].event);
 		if ((find(&story, JOB_DO_ASK) != NULL) != rows[i].asked ||
 		    says(&story, SAY_NO_WAY_TO_ASK) == rows[i].asked)
@@ -930,7 +930,7 @@ static void test_a_save_that_goes_on_is_used(void **state)
 		post(&story, notice);
 		post(&story, (struct job_event){.kind = JOB_EV_SENDING});
 		post(&story, (struct job_event){.kind = JOB_EV_STOP_CANCELLED});
-		story.view.saving = story.view.rank_saving = saving;
+		story.view.directory.saving = story.view.rank_saving = saving;
 		post(&story, notice);
 		assert_int_equal(says(&story, SAY_SAVE_IS_USED), saving);
 		check_done(&story, JOB_DO_ASK, !saving);
@@ -945,7 +945,7 @@ static void test_a_save_of_its_own_is_not_used(void **state)
 
 	(void)state;
 	start(&story, REQUEST_SIGNAL);
-	story.view.saving = story.view.rank_saving = true;
+	story.view.directory.saving = story.view.rank_saving = true;
 	post(&story,
 	     (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED, .stop = {.deadline_ms = 2000000}});
 	assert_false(says(&story, SAY_SAVE_IS_USED));
@@ -1014,7 +1014,7 @@ static void test_why_a_checkpoint_was_saved(void **state)
 	check_reason(&story, true, SAVED_BY_ITSELF);
 	end_snapshot(&story, (struct snapshot_event){.durable = true});
 	story.view.child_running = false;
-	story.view.running_generation = 1;
+	story.view.directory.running_generation = 1;
 	post(&story, (struct job_event){.kind = JOB_EV_CHILD_EXITED});
 	assert_int_equal(story.model.state, JOB_UPLOADING);
 	check_reason(&story, false, SAVED_AT_EXIT);
@@ -1049,7 +1049,7 @@ static void test_a_save_decides_the_interval(void **state)
 			post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
 							.stop = {.deadline_ms = 2000000}});
 		begin_save(&story);
-		story.view.saving = false;
+		story.view.directory.saving = false;
 		saved.written_ms = story.view.now_ms;
 		post(&story, (struct job_event){.kind = JOB_EV_COMPLETE,
 						.checkpoint = saved,

@@ -247,12 +247,12 @@ static void test_its_own_word_is_not_waited_upon(void **state)
 						.stop = {.deadline_ms = 1120000, .alone = true}});
 		post(&story, (struct job_event){.kind = JOB_EV_SENDING, .by_flag = true});
 		post(&story, (struct job_event){.kind = JOB_EV_ASKED, .by_flag = true});
-		story.view.last_write_ms = story.view.now_ms;
+		story.view.directory.last_write_ms = story.view.now_ms;
 		complete(&story, 1, true);
 		assert_int_equal(story.model.state, JOB_CHECKPOINTING);
 		story.view.now_ms += rows[i].still_ms;
-		story.view.own_word = rows[i].own_word;
-		story.view.saving = rows[i].saving;
+		story.view.directory.own_word = rows[i].own_word;
+		story.view.directory.saving = rows[i].saving;
 		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SETTLING});
 		if ((story.model.state == JOB_STOPPING) != rows[i].stops)
 			fail_msg("row %zu: state %d", i, (int)story.model.state);
@@ -411,7 +411,7 @@ static void test_a_job_whose_end_proves_its_save_is_killed_in_time_for_the_uploa
 		int64_t told_ms, commit_ms;
 
 		start(&story, REQUEST_NONE);
-		story.view.saving = true;
+		story.view.directory.saving = true;
 		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
 						.stop = {.deadline_ms = 1008000, .alone = true}});
 		while (story.model.state != JOB_STOPPING) {
@@ -427,7 +427,7 @@ static void test_a_job_whose_end_proves_its_save_is_killed_in_time_for_the_uploa
 			story.view.now_ms = story.model.due_ms[TIMER_BUDGET];
 			since_ms = story.view.now_ms - told_ms;
 			at_ms = told_ms + rows[i].closes_ms;
-			story.view.closed_ms =
+			story.view.directory.closed_ms =
 				rows[i].closes_ms >= 0 && since_ms >= rows[i].closes_ms &&
 						(rows[i].opens_ms < 0 ||
 						 since_ms < rows[i].opens_ms)
@@ -464,7 +464,7 @@ static void test_the_rest_is_told_later_than_the_main_process(void **state)
 		int64_t told_ms, rest_ms = 0, share_ms;
 
 		start(&story, REQUEST_NONE);
-		story.view.saving = rows[i].saves_until > 0;
+		story.view.directory.saving = rows[i].saves_until > 0;
 		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
 						.stop = {.deadline_ms = rows[i].deadline_ms,
 							 .alone = true}});
@@ -479,8 +479,8 @@ static void test_the_rest_is_told_later_than_the_main_process(void **state)
 		share_ms = story.model.budget.commit_until_ms - told_ms;
 		while (!story.model.killed) {
 			story.view.now_ms = story.model.due_ms[TIMER_BUDGET];
-			story.view.saving = (story.view.now_ms - told_ms) * 100 <
-					    share_ms * rows[i].saves_until;
+			story.view.directory.saving = (story.view.now_ms - told_ms) * 100 <
+						      share_ms * rows[i].saves_until;
 			post(&story,
 			     (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_BUDGET});
 			if (!find(&story, JOB_DO_TERMINATE_REST))
@@ -739,7 +739,7 @@ static void test_a_directory_that_does_not_settle(void **state)
 	end_save(&story, 1);
 	since_ms = story.view.now_ms;
 	while (!find(&story, JOB_DO_FORWARD_SIGTERM) && story.view.now_ms <= since_ms + 6000) {
-		story.view.last_write_ms = story.view.now_ms += 20;
+		story.view.directory.last_write_ms = story.view.now_ms += 20;
 		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_DEFERRAL});
 	}
 	assert_in_range(story.view.now_ms - since_ms, 5000, 5020);
@@ -762,11 +762,12 @@ static void test_a_save_that_goes_on_beside_its_number(void **state)
 	complete(&story, 2, true);
 	complete(&story, 3, true);
 	since_ms = story.view.now_ms;
-	story.view.partners_until_ms = since_ms + 7000;
+	story.view.directory.partners_until_ms = since_ms + 7000;
 	while (!find(&story, JOB_DO_FORWARD_SIGTERM) && story.view.now_ms <= since_ms + 9000) {
 		story.view.now_ms += 20;
-		story.view.saving = story.view.now_ms < since_ms + 7000;
-		story.view.partners_until_ms = story.view.saving ? since_ms + 7000 : 0;
+		story.view.directory.saving = story.view.now_ms < since_ms + 7000;
+		story.view.directory.partners_until_ms =
+			story.view.directory.saving ? since_ms + 7000 : 0;
 		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_DEFERRAL});
 	}
 	assert_in_range(story.view.now_ms - since_ms, 7000, 7020);
@@ -789,11 +790,12 @@ static void test_how_often_a_job_saves_that_goes_on_beside_its_numbers(void **st
 		start(&story, REQUEST_NONE);
 		for (uint64_t save = 1; save <= 2; save++) {
 			begin_save(&story);
-			story.view.partners_until_ms = story.view.now_ms + rows[i].awaited_ms;
+			story.view.directory.partners_until_ms =
+				story.view.now_ms + rows[i].awaited_ms;
 			complete(&story, 2 * save, true);
 			story.view.now_ms += 3000;
-			story.view.partners_until_ms = 0;
-			story.view.saving = false;
+			story.view.directory.partners_until_ms = 0;
+			story.view.directory.saving = false;
 			complete(&story, 2 * save + 1, true);
 			story.view.now_ms += 4000;
 		}
@@ -815,15 +817,15 @@ static void test_an_answer_that_goes_on_beside_its_number(void **state)
 	post(&story, (struct job_event){.kind = JOB_EV_ASKED, .by_flag = true});
 	complete(&story, 1, true);
 	story.view.now_ms += 6000;
-	story.view.saving = true;
-	story.view.partners_until_ms = story.view.now_ms + 1;
+	story.view.directory.saving = true;
+	story.view.directory.partners_until_ms = story.view.now_ms + 1;
 	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SETTLING});
 	assert_int_equal(story.model.state, JOB_CHECKPOINTING);
 	/* Also if nothing of it is being written. */
-	story.view.saving = false;
+	story.view.directory.saving = false;
 	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SETTLING});
 	assert_int_equal(story.model.state, JOB_CHECKPOINTING);
-	story.view.partners_until_ms = 0;
+	story.view.directory.partners_until_ms = 0;
 	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SETTLING});
 	assert_int_equal(story.model.state, JOB_STOPPING);
 	stop(&story);
@@ -855,14 +857,15 @@ static void test_what_belongs_to_a_number_comes_into_its_snapshot(void **state)
 						.stop = {.deadline_ms = now_ms + rows[i].notice_ms,
 							 .alone = true}});
 		now_ms = story.view.now_ms += rows[i].over_ms;
-		story.view.saving = rows[i].awaited_ms > 0;
+		story.view.directory.saving = rows[i].awaited_ms > 0;
 		if (rows[i].awaited_ms > 0)
-			story.view.partners_until_ms = now_ms + rows[i].awaited_ms;
+			story.view.directory.partners_until_ms = now_ms + rows[i].awaited_ms;
 		complete(&story, 1, false);
 		if ((find(&story, JOB_DO_TAKE_SNAPSHOT) == NULL) != rows[i].waits)
 			fail_msg("row %zu", i);
 		due_ms = story.model.due_ms[TIMER_SNAPSHOT];
-		if (rows[i].waits && (due_ms == story.view.partners_until_ms) != rows[i].all_of_it)
+		if (rows[i].waits &&
+		    (due_ms == story.view.directory.partners_until_ms) != rows[i].all_of_it)
 			fail_msg("row %zu: due in %d ms", i, (int)(due_ms - now_ms));
 		stop(&story);
 	}
@@ -876,11 +879,11 @@ static void test_a_snapshot_waits_for_what_belongs_to_one_number(void **state)
 
 	(void)state;
 	start(&story, REQUEST_NONE);
-	story.view.saving = true;
-	first_ms = story.view.partners_until_ms = story.view.now_ms + 800;
+	story.view.directory.saving = true;
+	first_ms = story.view.directory.partners_until_ms = story.view.now_ms + 800;
 	complete(&story, 1, false);
 	story.view.now_ms += 500;
-	story.view.partners_until_ms = story.view.now_ms + 800;
+	story.view.directory.partners_until_ms = story.view.now_ms + 800;
 	complete(&story, 2, false);
 	assert_null(find(&story, JOB_DO_TAKE_SNAPSHOT));
 	assert_int_equal(story.model.due_ms[TIMER_SNAPSHOT], first_ms);
@@ -896,7 +899,7 @@ static void test_a_save_whose_begin_was_not_seen(void **state)
 	start(&story, REQUEST_NONE);
 	is_durable(&story);
 	story.view.now_ms += 2000;
-	story.view.saving = true;
+	story.view.directory.saving = true;
 	announce_by_sigterm(&story);
 	assert_true(says(&story, SAY_DEFERRED));
 	assert_int_equal(story.model.deferral.facts.saving_for_ms, 2000);

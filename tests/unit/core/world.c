@@ -62,14 +62,19 @@ struct job_view world_view(const struct world *world)
 	return (struct job_view){
 		.now_ms = world->now_ms,
 		.child_running = world->child.alive,
-		.saving = world->save.open,
-		.only_running = world->generation == 0 && !world->save.open,
-		.holds_less = world->child.overwrites && world->save.open && world->generation > 0,
-		.last_write_ms = world->save.open ? world->now_ms : world->save.touched_ms,
-		.running_generation = world->running,
-		.running_work = true,
-		.reported_step = -1,
-		.polled = world->child.alive && world->child.polls,
+		.directory =
+			{
+				.saving = world->save.open,
+				.only_running = world->generation == 0 && !world->save.open,
+				.holds_less = world->child.overwrites && world->save.open &&
+					      world->generation > 0,
+				.last_write_ms =
+					world->save.open ? world->now_ms : world->save.touched_ms,
+				.running_generation = world->running,
+				.running_work = true,
+				.reported_step = -1,
+				.polled = world->child.alive && world->child.polls,
+			},
 		.has_target = world->child.alive && world->child.handles_term,
 		.any_rank = world->asked.sent,
 		.rank_saving = world->asked.sent && world->save.open,

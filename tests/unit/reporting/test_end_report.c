@@ -310,7 +310,7 @@ static void test_what_is_counted_as_lost(void **state)
 		run.model.facts.asked = so & LEAVES;
 		run.model.facts.wait_status = so & STOPPED_BY_HAND ? SIGINT : 1 << 8;
 		run.model.durable.reported_step = so & NO_STEP ? 40 : -1;
-		run.facts.view.reported_step = so & NO_STEP ? 40 : -1;
+		run.facts.view.directory.reported_step = so & NO_STEP ? 40 : -1;
 		HEARD(report_end(&run.reports, &run.facts, &end));
 		if (json_number_value(json_object_get(run.line, "lost")) != cases[i].lost ||
 		    json_number_value(json_object_get(run.line, "kept")) != 57)

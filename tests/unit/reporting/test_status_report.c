@@ -189,7 +189,7 @@ static void test_a_countdown_is_logged_now_and_then(void **state)
 
 		run.model.state = rows[i].state;
 		run.model.asking.sent_ms = rows[i].asked;
-		run.facts.view.saving = rows[i].saving;
+		run.facts.view.directory.saving = rows[i].saving;
 		run.model.stop.deadline_ms = clock_monotonic_ms() + rows[i].left_ms;
 		log = HEARD(look_once(&run));
 		if (rows[i].says[0] ? !strstr(log, rows[i].says) : log[0] != '\0')

@@ -57,7 +57,7 @@ static void told_start(struct told_run *run)
 	run->facts = (struct run_facts){
 		.model = &run->model,
 		.rules = &run->rules,
-		.view = {.now_ms = clock_monotonic_ms(), .reported_step = -1},
+		.view = {.now_ms = clock_monotonic_ms(), .directory = {.reported_step = -1}},
 		.job = "digits",
 		.directory = "/checkpoints",
 		.fresh = true,

@@ -203,23 +203,26 @@ static void test_a_checkpoint_becomes_a_snapshot(void **state)
 {
 	auto_json json_t *manifest = NULL;
 	auto_(completion_record_release) struct completion_record record = {0};
+	struct job_view view = {0};
 	struct bench bench;
-	uint64_t done, total;
 
 	(void)state;
 	start(&bench, NULL);
 	fixture_write(&bench.f, "w", 100000, 1);
-	assert_false(snapshot_queue_progress(bench.queue, &done, &total));
-	assert_true(snapshot_queue_advanced_ms(bench.queue) == 0);
+	snapshot_queue_look(bench.queue, &view);
+	assert_false(view.uploading);
+	assert_true(view.accepted_ms == 0);
 	submit(&bench, 1);
 	assert_true(snapshot_queue_is_busy(bench.queue));
 	assert_true(snapshot_queue_began_ms(bench.queue) > 0);
-	assert_true(snapshot_queue_progress(bench.queue, &done, &total));
+	snapshot_queue_look(bench.queue, &view);
+	assert_true(view.uploading);
 	await(&bench, 1);
 	assert_true(bench.last.durable);
 	assert_false(snapshot_queue_is_busy(bench.queue));
 	assert_true(snapshot_queue_began_ms(bench.queue) == 0);
-	assert_true(snapshot_queue_advanced_ms(bench.queue) > 0);
+	snapshot_queue_look(bench.queue, &view);
+	assert_true(view.accepted_ms > 0);
 	assert_int_equal(bench.last.checkpoint.step, 10);
 	assert_int_equal(snapshot_id_compare(bench.last.id, (struct snapshot_id){1, 1}), 0);
 	assert_int_equal(snapshot_id_compare(snapshot_queue_newest(bench.queue), bench.last.id), 0);

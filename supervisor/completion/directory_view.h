@@ -1,0 +1,27 @@
+/* What the core needs to know of the checkpoint directory just now: tracker_look() fills it. */
+#ifndef DIRECTORY_VIEW_H
+#define DIRECTORY_VIEW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct directory_view {
+	bool saving;   /* a save is under way, or goes on beside its number */
+	bool own_word; /* the job itself has called its newest complete checkpoint so */
+	/* all that is under way is closed since then, and the job's end would prove it complete; 0:
+	 * not so, or nobody has told it to end */
+	int64_t closed_ms;
+	bool replacing; /* fixed names are being written */
+	/* until when those are awaited that belong to the newest number; 0: none is */
+	int64_t partners_until_ms;
+	bool only_running; /* only running files were written so far */
+	bool running_work; /* and they are more than curves */
+	/* a snapshot now would hold only a part of the newest checkpoint, and nothing new */
+	bool holds_less;
+	int64_t last_write_ms;       /* to a file that is not a running one; 0: none yet */
+	int64_t reported_step;       /* the newest that the job has reported; -1: none */
+	uint64_t running_generation; /* changes with every write to a running file */
+	bool polled;                 /* a process polls the flag */
+};
+
+#endif
