@@ -426,11 +426,6 @@ bool checkpoint_all(const struct checkpoint *checkpoint, unsigned marks)
 	return true;
 }
 
-int64_t checkpoint_still_ms(const struct checkpoint *checkpoint, int64_t last_ms, int64_t now_ms)
-{
-	return now_ms - last_ms - checkpoint->stalled_ms;
-}
-
 void checkpoint_change(struct checkpoint *checkpoint, unsigned which, unsigned drop, unsigned give)
 {
 	each_file (file, checkpoint)

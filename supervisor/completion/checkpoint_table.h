@@ -143,7 +143,8 @@ struct checkpoint {
 	int64_t since_ms;
 	/* how many saves had been begun by then: the order of those of one millisecond */
 	uint64_t save;
-	/* how long this process was stalled since the last write: not quiet time */
+	/* struct detector's stalled_ms at the last write: what was stalled since is not quiet time
+	 */
 	int64_t stalled_ms;
 	int64_t pause_ms;
 	/* the longest pause before a file that it did not have, and when that came */
@@ -244,8 +245,6 @@ bool checkpoint_any(const struct checkpoint *checkpoint, unsigned marks);
 bool tracked_file_was_written(const struct tracked_file *file);
 /* Has each file that was written in this save all of the marks? */
 bool checkpoint_all(const struct checkpoint *checkpoint, unsigned marks);
-/* Time in ms since `last_ms`, without the time in which we were stalled. */
-int64_t checkpoint_still_ms(const struct checkpoint *checkpoint, int64_t last_ms, int64_t now_ms);
 /* For the files with one of the marks `which`: removes `drop` and adds `give`. */
 void checkpoint_change(struct checkpoint *checkpoint, unsigned which, unsigned drop, unsigned give);
 /* Nobody asks any longer what became of its newest save. */

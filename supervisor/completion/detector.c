@@ -116,7 +116,7 @@ static int64_t may_lack_files_ms(const struct detector *detector,
 				 const struct checkpoint *checkpoint,
 				 const struct judgement *judgement, int64_t now_ms)
 {
-	int64_t still_ms = checkpoint_still_ms(checkpoint, checkpoint->last_ms, now_ms);
+	int64_t still_ms = detector_still_ms(detector, checkpoint, checkpoint->last_ms, now_ms);
 	int64_t wait_ms = earlier_of(detector->quiet_ms, UNTOLD_MS) - still_ms;
 
 	if (judgement->verdict == VERDICT_COMPLETE || judgement->reason == REASON_TEMPORARY)
@@ -183,7 +183,7 @@ void detector_settle(struct detector *detector, int writer, int64_t now_ms)
 {
 	for (struct checkpoint *checkpoint = detector->table.under_way, *next; checkpoint;
 	     checkpoint = next) {
-		bool still = checkpoint_still_ms(checkpoint, checkpoint->last_ms, now_ms) >=
+		bool still = detector_still_ms(detector, checkpoint, checkpoint->last_ms, now_ms) >=
 			     detector->quiet_ms;
 		struct judgement judgement;
 
@@ -481,6 +481,10 @@ void detector_note_marker(struct detector *detector, const char *path)
 void detector_add_stall(struct detector *detector, int64_t ms)
 {
 	detector->stalled_ms += ms;
-	each_under_way (checkpoint, &detector->table)
-		checkpoint->stalled_ms += ms;
+}
+
+int64_t detector_still_ms(const struct detector *detector, const struct checkpoint *checkpoint,
+			  int64_t last_ms, int64_t now_ms)
+{
+	return now_ms - last_ms - (detector->stalled_ms - checkpoint->stalled_ms);
 }

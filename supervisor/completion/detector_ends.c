@@ -41,7 +41,7 @@ static void note_death(struct detector *detector, struct checkpoint *checkpoint,
 	}
 	checkpoint->death = DEATH_TEARS;
 	checkpoint->last_ms = now_ms;
-	checkpoint->stalled_ms = 0;
+	checkpoint->stalled_ms = detector->stalled_ms;
 	each_file (file, checkpoint)
 		/* Nobody will give it its final name. */
 		if (is_torn_by_death(checkpoint, file))

@@ -212,7 +212,7 @@ static void judge_with_family(const struct detector *detector, const struct chec
 
 	if (checkpoint->number < 0 || family->sure)
 		return;
-	facts->still_ms = checkpoint_still_ms(checkpoint, family->last_ms, now_ms);
+	facts->still_ms = detector_still_ms(detector, checkpoint, family->last_ms, now_ms);
 	each_under_way (other, &detector->table)
 		facts->open |= other->family == family && detector_is_open(detector, other);
 }
@@ -318,7 +318,7 @@ static struct checkpoint_facts facts_of(const struct detector *detector,
 		.answers = detector->job_end == JOB_END_ASKED &&
 			   checkpoint->last_ms >= detector->request_ms &&
 			   !may_be_half(detector, checkpoint),
-		.still_ms = checkpoint_still_ms(checkpoint, checkpoint->last_ms, now_ms),
+		.still_ms = detector_still_ms(detector, checkpoint, checkpoint->last_ms, now_ms),
 		.quiet_ms = detector->quiet_ms,
 		.defect = found,
 		.defect_wait_ms = checkpoint->defect_until_ms - now_ms,

@@ -456,7 +456,7 @@ bool detector_waits_for_untracked(const struct detector *detector, int64_t now_m
 	 * of it open? */
 	each_under_way (checkpoint, &detector->table)
 		if (checkpoint_any(checkpoint, FILE_UNCLOSED) &&
-		    checkpoint_still_ms(checkpoint, checkpoint->last_ms, now_ms) >=
+		    detector_still_ms(detector, checkpoint, checkpoint->last_ms, now_ms) >=
 			    detector->quiet_ms &&
 		    !detector_is_held(detector, checkpoint))
 			return true;

@@ -18,6 +18,9 @@ struct file_look detector_look(const struct detector *detector, const char *path
 /* Something of the checkpoint was written or removed, or its writer died: it is not still. */
 void detector_note_change(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms);
 
+/* Time in ms since `last_ms`, without the time since the last write in which we were stalled. */
+int64_t detector_still_ms(const struct detector *detector, const struct checkpoint *checkpoint,
+			  int64_t last_ms, int64_t now_ms);
 /* A write to the file, which begins or goes on with its checkpoint's save. NULL: it is a running
  * file, or a slow save. `pid` 0: unknown. */
 struct tracked_file *detector_touch(struct detector *detector, const char *path, unsigned marks,

@@ -242,8 +242,8 @@ static bool is_added(const struct detector *detector, const struct checkpoint *c
 	if ((file->marks & FILE_ADDED) || (marks & FILE_OF_MEMBER) ||
 	    companion_file_is_result(file->path))
 		return true;
-	return (checkpoint->base > 0 || checkpoint_still_ms(checkpoint, checkpoint->last_ms,
-							    now_ms) >= detector->quiet_ms) &&
+	return (checkpoint->base > 0 || detector_still_ms(detector, checkpoint, checkpoint->last_ms,
+							  now_ms) >= detector->quiet_ms) &&
 	       (reason == REASON_OWN_WORD || reason == REASON_COMMIT ||
 		reason == REASON_SIGNATURE) &&
 	       !signature_has(&checkpoint->family->signature, file->name);
@@ -294,7 +294,7 @@ static void begin_save(struct detector *detector, struct checkpoint *checkpoint,
 /* A file that a numbered one did not have comes after a pause: now, or when it was complete. */
 static void note_gap(const struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms)
 {
-	int64_t gap_ms = checkpoint_still_ms(checkpoint, checkpoint->last_ms, now_ms);
+	int64_t gap_ms = detector_still_ms(detector, checkpoint, checkpoint->last_ms, now_ms);
 
 	if (!*checkpoint->key || gap_ms <= checkpoint->gap_ms ||
 	    detector_is_open(detector, checkpoint))
@@ -329,7 +329,7 @@ void detector_note_change(struct detector *detector, struct checkpoint *checkpoi
 {
 	checkpoint->changed = ++detector->generation;
 	checkpoint->last_ms = detector->last_ms = now_ms;
-	checkpoint->stalled_ms = 0;
+	checkpoint->stalled_ms = detector->stalled_ms;
 }
 
 /* What was written of them is of the fixed names' save. */
