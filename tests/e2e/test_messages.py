@@ -225,12 +225,6 @@ def test_who_reads_no_further_has_what_he_wants(saved):
     assert result.returncode == 0 and result.stderr == "", result
 
 
-@pytest.mark.parametrize("command", [["run", "--store", "", "--", "true"], ["list", "--store", ""], ["save", ".", "--store", "", "--job", "j"]])
-def test_an_empty_store(place, command):
-    result = place.query(*command)
-    assert result.code == EXIT_USAGE and "--store" in one_line(result) and "empty" in result.err
-
-
 def test_the_whole_machine_is_no_checkpoint_directory(place):
     for name in ("/", "//", "/tmp/.."):
         # Without a profile: what is looked for one is there on some machines, and is one more line.
@@ -403,21 +397,6 @@ def test_what_is_missing_or_too_much_is_named(place, words, says):
     assert result.code == EXIT_USAGE and says in one_line(result), result
 
 
-@pytest.mark.parametrize("words, option", [
-    (["run", "--store", "--", "true"], "--store"), (["run", "--job", "--", "true"], "--job"), (["run", "-s", "--", "true"], "-s"),
-    (["list", "--job", "--"], "--job"), (["watch", "--exec", "--", "true"], "--exec"), (["drill", "--cloud", "--", "run", "--", "true"], "--cloud"),
-], ids=lambda value: value if isinstance(value, str) else " ".join(value))
-def test_the_end_of_the_options_is_nobodys_value(place, words, option):
-    result = place.query(*words)
-    assert result.code == EXIT_USAGE and f"option '{option}' needs a value" in one_line(result), result
-
-
-def test_one_is_no_plural(saved):
-    assert "1 file," in saved.verb("save", saved.path / "tree").out
-    assert "1 file," in saved.verb("restore", "latest", saved.path / "back").out
-    assert "in 1 file\n" in saved.verb("show", "latest").out
-
-
 def test_an_age_of_nothing_frees_at_once(saved):
     for content in (b"1" * 5000, b"2" * 5000, b"3" * 5000):
         (saved.path / "tree" / "more").write_bytes(content)
@@ -496,18 +475,6 @@ def test_a_name_that_was_made_is_said_first(place):
     assert "directory and command" in line and made.err.index(line) < made.err.index("attempt 1"), made
     for more in (("--job", "given"), ("--quiet", "--job", "other")):
         assert "--job NAME" not in place.query(*arguments, *more, "--", PYTHON, SAVER, "--steps", 1).err
-
-
-@pytest.mark.parametrize("option", ["--running", "--exclude", "--include"])
-@pytest.mark.parametrize("pattern", ["", "/tmp/*.csv", "runs/../../other", "a,,b"])
-def test_a_pattern_that_names_nothing_in_the_directory(place, option, pattern):
-    result = place.query("run", option, pattern, "--", "true")
-    line = one_line(result)
-    assert result.code == EXIT_USAGE and result.out == "" and f"{option}: invalid pattern " in line, result
-    variable = "REPRIEVE_" + option[2:].upper()
-    if pattern:
-        by_variable = place.query("run", "--", "true", **{variable: pattern})
-        assert by_variable.code == EXIT_USAGE and variable in one_line(by_variable), by_variable
 
 
 TYPO = {"REPRIEVE_STOER": "file:///elsewhere"}

@@ -117,19 +117,6 @@ def test_aws_notice(mock):
     assert aws.ask("GET", ACTION, token)[2] == body
 
 
-def test_aws_other_keys(mock):
-    aws = mock("aws")
-    token = aws_token(aws)
-    rebalance = "/latest/meta-data/events/recommendations/rebalance"
-    assert aws.ask("GET", rebalance, token)[0] == 404
-    aws.control("rebalance")
-    assert "noticeTime" in json.loads(aws.ask("GET", rebalance, token)[2])
-    assert aws.ask("GET", ACTION, token)[0] == 404
-    assert aws.ask("GET", "/latest/meta-data/instance-life-cycle", token)[2] == "spot"
-    assert json.loads(aws.ask("GET", "/latest/dynamic/instance-identity/document", token)[2])["region"] == "us-east-1"
-    assert json.loads(aws.ask("GET", "/latest/meta-data/events/maintenance/scheduled", token)[2]) == []
-
-
 FLAVOR = {"Metadata-Flavor": "Google"}
 PREEMPTED = "/computeMetadata/v1/instance/preempted"
 

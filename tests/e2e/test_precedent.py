@@ -3,8 +3,6 @@ import json
 import shutil
 from pathlib import Path
 
-import pytest
-
 from harness import PYTHON, one_line
 
 TRAINER = str(Path(__file__).resolve().parent / "trainer.py")
@@ -159,11 +157,6 @@ def test_killed_machines_count_too(place):
     stuck = place.run(*command, options=QUICK, REPRIEVE_MAX_NO_PROGRESS="2")
     assert stuck.wait() == 93
     assert "attempt 2 left no end record" in one_line(stuck.err)
-
-
-def test_the_limit_is_a_number(place):
-    result = place.query("run", "--max-no-progress", "few", "--", "true")
-    assert result.code == 64 and "invalid number" in one_line(result)
 
 
 # --- one step back ---

@@ -105,14 +105,6 @@ def test_only_standard_error_counts(cloud, saved, on):
         assert (b"the job has started" if name == "stdout" else b"and speaks") in path.read_bytes()
 
 
-@pytest.mark.parametrize("environment", [{"TERM": "dumb"}, {"TERM": ""}], ids=["dumb", "unset"])
-def test_not_on_every_terminal(cloud, saved, environment):
-    run = run_on_terminal(cloud, "true", environment=environment)
-    assert run.wait() == 0, run.text
-    assert not re.search(rb"\x1b", run.raw), run.raw
-    assert "restored 000001-000001" in run.text.replace("\n", "")
-
-
 def test_ctrl_c_while_it_restores(cloud, saved):
     run = run_on_terminal(cloud, "true")
     run.wait_for(LINE.format("restoring:"))
@@ -131,15 +123,6 @@ def test_verbs_that_read(cloud, saved, verb, what, least, arguments):
     assert terminal.wait() == 0, terminal.text
     assert len(values(terminal, what)) >= least, terminal.seen
     assert what + ":" not in terminal.text
-
-
-@pytest.mark.parametrize("verb", ["save"])
-def test_verbs_that_write(cloud, tree, faults, verb):
-    faults.load(SLOW_WRITES)
-    terminal = verb_on_terminal(cloud, verb, tree, *ONE_AFTER_THE_OTHER)
-    assert terminal.wait() == 0, terminal.text
-    assert len(values(terminal, "saving")) >= 2, terminal.seen
-    assert "saving:" not in terminal.text
 
 
 def test_ctrl_c_and_ctrl_z_of_a_verb(cloud, saved):
