@@ -123,12 +123,6 @@ def test_a_store_that_cannot_be_read_says_what_to_do(saved):
     assert json.loads(marker.read_text().splitlines()[1]).keys() == json.loads(whole.decode().splitlines()[1]).keys()
 
 
-def test_what_would_be_forgotten_has_heads(saved):
-    lines = saved.verb("forget", "--keep-last", "1", "--dry-run").out.splitlines()
-    assert lines[0].split() == ["ID", "STATE", "STEP", "SIZE", "ALONE", "CREATED", "(UTC)", "WHY"]
-    assert lines[0].index("ID") == lines[1].index("000001") and re.match(r"\S", lines[1][lines[0].index("WHY"):]) and lines[1][lines[0].index("WHY") - 1] == " "
-
-
 def test_a_directory_that_cannot_be_made_is_not_called_a_snapshot(saved):
     result = saved.verb("restore", "latest", "/proc/no/such/place")
     assert result.code != 0 and "/proc/no" in one_line(result) and "has no snapshot" not in result.err
@@ -387,8 +381,6 @@ def test_a_terminal_does_not_obey_a_files_name(saved):
 
 
 @pytest.mark.parametrize("words, says", [
-    (["restore"], "restore ID|latest DIR"), (["restore", "latest"], "restore ID|latest DIR"), (["save"], "save DIR"), (["pin"], "pin ID|latest"),
-    (["unpin"], "unpin ID|latest"), (["export", "latest"], "export ID|latest FILE|-"),
     (["explain", "python", "extra"], "unexpected argument: 'extra'"), (["explain"], "`c` or `python`"), (["mock"], "mock aws|gcp|azure|alibaba|tencent"),
     (["probe", "--live", "--fresh", "1s"], "one of them at a time"),
 ], ids=lambda value: value if isinstance(value, str) else " ".join(value))

@@ -95,15 +95,6 @@ def test_in_one_long_call_it_is_said_and_nothing_is_sent_again(scene):
     ends_preempted(scene, run)
 
 
-def test_in_an_evaluation(scene):
-    run = scene.run("--phase", "evaluate")
-    run.wait_for_output("in evaluate\n")
-    scene.notice()
-    run.wait_for_event("asked")
-    scene.release()
-    ends_preempted(scene, run)
-
-
 def test_in_a_save_of_its_own(scene):
     run = scene.run("--phase", "save")
     run.wait_for_output("in save\n")
