@@ -14,12 +14,7 @@
 #include "err_kind.h"
 #include "storage/http/uri.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <pthread.h>
 #include <stdio.h>

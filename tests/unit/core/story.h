@@ -8,12 +8,7 @@
 #include "core/model.h"
 #include "effect_names.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -114,7 +109,7 @@ static inline void post_timer(struct story *story, enum job_timer timer)
 	post(story, (struct job_event){.kind = JOB_EV_TIMER, .timer = timer});
 }
 
-/* A stop that this machine alone is told, or a gang too. */
+/* `alone`: there is no other notice. */
 static inline void announce(struct story *story, int64_t deadline_ms, bool alone)
 {
 	post(story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
