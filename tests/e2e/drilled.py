@@ -22,7 +22,6 @@ WAYS = {
     "only_when_asked": {"every": 0, "asked": signal.SIGUSR1},
     "says_nothing": {"say": None},
     "saves_slowly_and_prints_afterwards": {"every": 0, "asked": signal.SIGUSR1, "slow": 1},
-    "prints_seldom": {"every": 40, "prints": 50},
     "imports_slowly": {"prints": 10, "starts": 7},
     "crashes_after_the_notice": {"every": 0, "say": None, "fails": True},
     "is_deaf_to_the_end": {"every": 30, "asked": signal.SIGTERM, "ignores": True},

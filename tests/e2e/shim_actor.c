@@ -9,12 +9,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -75,87 +73,6 @@ static void opens(void)
 	CHECK(close(directory) == 0);
 }
 
-static void duplicates(void)
-{
-	int fd = open("a", O_WRONLY | O_CREAT, 0600);
-	int other = open("b", O_WRONLY | O_CREAT, 0600);
-
-	CHECK(dup(fd) == other + 1 && close(other + 1) == 0);
-	CHECK(dup2(fd, 50) == 50 && dup3(fd, 51, O_CLOEXEC) == 51);
-	CHECK(fcntl(51, F_GETFD) == FD_CLOEXEC);
-	CHECK(fcntl(fd, F_DUPFD, 60) == 60 && fcntl(fd, F_DUPFD_CLOEXEC, 60) == 61);
-	CHECK(dup2(fd, fd) == fd);
-	CHECK(dup3(fd, fd, 0) == -1 && errno == EINVAL);
-	CHECK(dup2(999, other) == -1 && errno == EBADF);
-	CHECK(dup2(fd, other) == other); /* closes b */
-	CHECK(close(other) == 0 && close(50) == 0 && close(51) == 0);
-	/* behind the shim's back: 60 and 61 stay reported as open */
-	CHECK(syscall(SYS_close_range, 60, 61, 0) == 0);
-	CHECK(close(fd) == 0);
-}
-
-/* Closed without the shim's knowledge, and the number used again for a file elsewhere. */
-static void stale(void)
-{
-	int fd = open("a", O_WRONLY | O_CREAT, 0600);
-
-	CHECK(fd >= 0 && syscall(SYS_close, fd) == 0);
-	CHECK(open("/dev/null", O_WRONLY) == fd && close(fd) == 0);
-}
-
-static void ranges(void)
-{
-	for (int i = 0; i < 3; i++) {
-		char name[2] = {(char)('a' + i), 0};
-		CHECK(dup2(open(name, O_WRONLY | O_CREAT, 0600), 100 + i) == 100 + i);
-	}
-	CHECK(close_range(100, 200, 99) == -1 && errno == EINVAL);
-	CHECK(close_range(100, 101, 4 /* CLOSE_RANGE_CLOEXEC */) == 0 &&
-	      fcntl(100, F_GETFD) == FD_CLOEXEC);
-	CHECK(close_range(101, 101, 0) == 0);
-	closefrom(3);
-	CHECK(fcntl(100, F_GETFD) == -1 && fcntl(102, F_GETFD) == -1);
-}
-
-static void names(void)
-{
-	CHECK(close(creat("a", 0600)) == 0);
-	CHECK(rename("a", "./x//../b") == -1 && errno == ENOENT);
-	CHECK(mkdir("x", 0700) == 0);
-	CHECK(rename("a", "./x//../b") == 0);
-	CHECK(renameat(AT_FDCWD, "b", AT_FDCWD, "x/c") == 0);
-	CHECK(renameat2(AT_FDCWD, "x/c", AT_FDCWD, "d", 1 /* RENAME_NOREPLACE */) == 0);
-	CHECK(link("d", "e") == 0 && linkat(AT_FDCWD, "e", AT_FDCWD, "f", 0) == 0);
-	CHECK(unlink("d") == 0 && unlinkat(AT_FDCWD, "e", 0) == 0);
-	CHECK(unlink("d") == -1 && errno == ENOENT);
-	CHECK(rename("f", "../outside") == 0 && rename("../outside", "g") == 0);
-}
-
-static void temporaries(void)
-{
-	char one[] = "oneXXXXXX", two[] = "twoXXXXXX.pt", three[] = "threeXXXXXX", bad[] = "bad";
-	int fd;
-
-	fd = mkstemp(one);
-	CHECK(fd >= 0 && close(fd) == 0 && access(one, F_OK) == 0);
-	fd = mkstemps(two, 3);
-	CHECK(fd >= 0 && close(fd) == 0 && access(two, F_OK) == 0);
-	fd = mkostemp(three, O_CLOEXEC);
-	CHECK(fd >= 0 && fcntl(fd, F_GETFD) == FD_CLOEXEC && close(fd) == 0);
-	CHECK(mkstemp(bad) == -1 && errno == EINVAL);
-}
-
-static void nameless(void)
-{
-	char name[40];
-	int fd = open(".", O_WRONLY | O_TMPFILE, 0600);
-
-	CHECK(fd >= 0 && write(fd, "x", 1) == 1);
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-	CHECK(linkat(AT_FDCWD, name, AT_FDCWD, "named", AT_SYMLINK_FOLLOW) == 0);
-	CHECK(close(fd) == 0);
-}
-
 /* Calls that succeed leave errno alone, with reports and without. */
 static void errors(void)
 {
@@ -172,17 +89,6 @@ static void errors(void)
 	CHECK((stream = fmemopen(NULL, 10, "w")) != NULL);
 	errno = NOTED;
 	CHECK(fclose(stream) == 0 && errno == NOTED);
-}
-
-static void full(void)
-{
-	struct rlimit limit = {10, 10};
-	FILE *stream = fopen("a", "w");
-
-	signal(SIGXFSZ, SIG_IGN);
-	CHECK(stream && setrlimit(RLIMIT_FSIZE, &limit) == 0);
-	fputs("more than ten bytes", stream);
-	CHECK(fclose(stream) == EOF && errno == EFBIG);
 }
 
 static void *write_files(void *argument)
@@ -367,14 +273,7 @@ int main(int argc, char **argv)
 		void (*act)(void);
 	} modes[] = {{"streams", streams},
 		     {"opens", opens},
-		     {"duplicates", duplicates},
-		     {"ranges", ranges},
-		     {"stale", stale},
-		     {"names", names},
-		     {"temporaries", temporaries},
-		     {"nameless", nameless},
 		     {"errors", errors},
-		     {"full", full},
 		     {"forks", forks_in_threads},
 		     {"vforks", vforks},
 		     {"many", many},

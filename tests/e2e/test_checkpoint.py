@@ -41,14 +41,6 @@ def test_who_does_not_wait_is_answered_once_the_job_is_asked(place):
     assert place.query("checkpoint", "--pid", run.pid, "--timeout", "1s").code == 1
 
 
-def test_who_does_not_wait_leaves_the_others_their_answer(place):
-    run = start(place, ("--quiet-time", "150ms", "--checkpoint-signal", "USR1"))
-    assert place.query("checkpoint", "--pid", run.pid, "--no-wait").code == 0
-    waited = place.query("checkpoint", "--pid", run.pid, "--json")
-    assert waited.code == 0 and events(waited)[-1]["event"] == "durable", (waited, run)
-    assert run.process.poll() is None
-
-
 def test_a_job_that_would_end_of_it_is_not_asked(place):
     """submitit's own handler saves and ends; the client has to hear that, and not wait for ever."""
     run = start(place, ("--quiet-time", "150ms", "--profile", "submitit"))
@@ -132,15 +124,6 @@ def step_of(place, snapshot):
     return next(known["step"] for known in place.snapshots() if known["id"] == snapshot)
 
 
-def test_a_request_is_answered_although_an_interval_comes_during_its_save(place):
-    run = stepped(place, "--every", "300ms")
-    run.wait_for_output("saving 1\n")
-    client = Client(place, run)
-    go(place, *range(1, 400))
-    assert client.wait().code == 0, (client, run)
-    assert client.events[-1]["event"] == "durable", client
-
-
 def test_a_request_is_answered_although_a_notice_comes_during_its_save(place):
     notice = place.path / "notice"
     run = stepped(place, "--notice", f"file:{notice}")
@@ -168,31 +151,6 @@ def test_each_client_gets_the_answer_of_its_own_request(place):
     go(place, 2)
     assert second.wait().code == 0 and second.events[-1]["step"] == 2, (second, run)
     assert step_of(place, second.events[-1]["id"]) == 2
-
-
-def test_who_asks_during_a_save_gets_a_later_one(place):
-    run = stepped(place)
-    first = Client(place, run)
-    run.wait_for_event("saving")
-    second = Client(place, run)
-    wait_for("the second request", lambda: run.process.poll() is None and '"asked"' in second.process.stdout.readline())
-    go(place, 1)
-    run.wait_for_output("saving 2\n")
-    assert first.wait().events[-1]["step"] == 1, (first, run)
-    assert second.process.poll() is None
-    go(place, 2)
-    assert second.wait().code == 0 and second.events[-1]["step"] == 2, (second, run)
-
-
-def test_any_number_of_clients_shares_one_save(place):
-    run = stepped(place)
-    run.signal(signal.SIGSTOP)
-    clients = [Client(place, run) for _ in range(20)]
-    time.sleep(0.5)  # not asserted: who comes later waits for the next save
-    run.signal(signal.SIGCONT)
-    go(place, 1, 2, 3, 4)
-    for client in clients:
-        assert client.wait().code == 0 and client.events[-1]["event"] == "durable", (client, run)
 
 
 def test_who_waits_in_vain_hears_why(place):

@@ -137,8 +137,3 @@ def test_a_setting_of_a_real_gang_does_not_reach_a_drill_of_one_machine(place):
     result = place.query("drill", "--notice-after", "1s", "--notice", "5s", "--", harness.PYTHON, "drilled.py", "step_lines",
                          REPRIEVE_GANG="4", REPRIEVE_MEMBER="2", SLURM_STEP_NUM_NODES="3", SLURM_NODEID="1", SLURM_STEP_NUM_TASKS="3")
     assert "ended with 78" not in result.out and "machine 1  the job starts from scratch" in result.out, result
-
-
-def test_the_page_of_verdicts_names_every_way():
-    page = (harness.ROOT / "supervisor" / "drill" / "VERDICTS.md").read_text()
-    assert not [way for way in CHEATS if f"`{way}`" not in page]

@@ -6,6 +6,7 @@ import subprocess
 
 import harness
 import pytest
+from test_drill_gang import CHEATS
 
 pytestmark = pytest.mark.long  # each is a whole drill
 
@@ -106,29 +107,9 @@ def test_one_rule_for_what_may_be_lost(drill, way):
     assert one["lost_steps"] == 0 or "and no more than 0 may be (--max-lost)" in result.json["reason"], result
 
 
-def test_a_loss_that_is_known_to_an_interval_is_held_against_the_limit_by_its_upper_bound(drill):
-    result = drill("prints_seldom")
-    assert result.code == 0 and last_line(result).startswith("PASS: lost up to "), result
-    shutil.rmtree(result.scratch)
-    result = drill("prints_seldom", "--max-lost", "20", "--json")
-    [one] = result.json["rounds"]
-    assert result.code == 2 and one["lost_steps_least"] <= 20 < one["lost_steps"], result
-    assert f"up to {one['lost_steps']} steps were lost, and no more than 20 may be (--max-lost)" in result.json["reason"], result
-
-
-def test_a_number_of_lost_steps_that_is_not_known_is_no_pass_of_a_limit(drill):
-    result = drill("only_names_count", "--max-lost", "1000")
-    assert result.code == 2 and "how many steps were lost is not known" in last_line(result), result
-
-
 def test_a_job_that_crashes_where_it_is_asked_is_not_started_again(drill):
     result = drill("crashes_at_the_end", run=("--checkpoint-signal", "TERM"))
     assert result.code == 1 and "the job was asked (SIGTERM), and `reprieve run` ended with 1 instead of 75: nothing would start it again" in last_line(result), result
-
-
-
-
-
 
 
 def test_a_notice_whose_time_is_not_said_waits_until_the_job_has_counted_twice(place):
@@ -139,5 +120,5 @@ def test_a_notice_whose_time_is_not_said_waits_until_the_job_has_counted_twice(p
 
 def test_the_page_of_verdicts_names_every_way():
     page = (harness.ROOT / "supervisor" / "drill" / "VERDICTS.md").read_text()
-    missing = [way for way in [*HONEST, *OTHERS, *UNSEEN] if f"`{way}`" not in page]
+    missing = [way for way in [*HONEST, *OTHERS, *UNSEEN, *CHEATS] if f"`{way}`" not in page]
     assert not missing

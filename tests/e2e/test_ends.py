@@ -180,16 +180,6 @@ def test_ctrl_c_in_a_terminal(place):
     trains_on(place, 1)
 
 
-def test_a_child_that_still_saves_is_waited_for(place):
-    cell = Cell(0, "(sleep 0.5; echo 2 > \"$REPRIEVE_CHECKPOINT_DIR/step-2.bin\") & exit 0")
-    run = start(place, cell, 1)
-    run.wait_for_output("ready")
-    run.wait_for_event("durable")
-    assert end(cell, run) == 0, run
-    shutil.rmtree(place.directory)
-    trains_on(place, 2)
-
-
 SAVES_AND_FAILS = """
 import os, signal, sys
 directory, layout, end = sys.argv[1:]
@@ -215,17 +205,6 @@ def test_a_first_save_counts_that_the_job_fails_right_after(place, layout, how):
         run = place.run(PYTHON, "-c", SAVES_AND_FAILS, place.directory, layout, how)
         assert run.wait() == (5 if how == "exit" else 137) and run.out == f"from {start}\n", run
         assert "torn" not in run.err, run
-
-
-def test_the_next_element_of_an_array_is_a_job_of_its_own(place):
-    for element in "12":
-        run = place.run("sh", "-c", JOB, options=QUICK, directory=place.path / element, SAVES="1", END="exit 0",
-                        SLURM_ARRAY_JOB_ID="7", SLURM_ARRAY_TASK_ID=element, SLURM_JOB_ID=f"1{element}")
-        run.wait_for_output("ready")
-        assert run.out.startswith("from 0\n"), run
-        go(run)
-        assert run.wait() == 0, run
-        (place.path / "go").unlink()
 
 
 def test_the_page_has_the_rows_that_explain_prints(place):

@@ -67,20 +67,6 @@ def test_one_leaves_and_the_others_become_durable(place, tmp_path, leaver):
     assert_not_torn(gang)
 
 
-def test_two_leave_at_the_same_time(place, tmp_path):
-    gang = elastic(place, 4).start_all()
-    gang.wait_for_commits(1)
-    leave(gang, 0, 2)
-    newest = wait_for_snapshot_of(gang, 2, 4, committed_step(place))
-    assert [run.process.poll() for run in gang.runs] == [75, None, 75, None], f"{gang}"
-    leave(gang, 1, 3)
-    assert committed_step(place) >= newest["step"]
-    assert place.verb("verify").code == 0
-    # By fewer, and by all.
-    assert_restored(place, tmp_path, 2, 3, committed_step(place))
-    assert_restored(place, tmp_path, 3, 4, committed_step(place))
-
-
 def test_all_leave_at_the_same_time(place, tmp_path):
     """As when a launcher ends all of them."""
     gang = elastic(place, 3).start_all()

@@ -69,17 +69,6 @@ def test_a_member_that_dies_before_the_end_is_named(place):
     assert [snapshot["step"] for snapshot in place.snapshots()] == [20]
 
 
-def test_a_machine_that_comes_anew_ends_the_work_on_the_last_files(place):
-    """The job of member 0 still works on them. The attempt is over: all start again, from what all have."""
-    finish = place.path / "finish"
-    gang = end_with_a_final_model(place, finish)
-    gang.wait_for_commits(1)
-    gang.runs[1].kill()
-    gang.start(1)
-    assert gang.runs[0].wait() in (harness.EXIT_DURABLE, harness.EXIT_NOT_DURABLE), f"{gang}"
-    gang.kill_all()
-
-
 def test_a_member_that_writes_settings_alone(place, tmp_path):
     """Rank 0 saves for all. Settings and curves of the others are in each snapshot, and do not keep it waiting."""
     gang = Gang(place, 2, every=10, savers="0", settings=1, curve=1, step_time=0.03).start_all()
@@ -103,18 +92,6 @@ def test_a_member_that_writes_settings_alone(place, tmp_path):
     for directory in third:
         assert (directory / "curve.csv").read_text().split()[-1] == str(step + 5)
     assert_not_torn(last)
-
-
-def test_running_files_of_members_that_save(place, tmp_path):
-    gang = Gang(place, 2, every=10, steps=25, curve=1, settings=1, step_time=0.02).start_all()
-    assert [run.wait() for run in gang.runs] == [0, 0], f"{gang}"
-    again = [tmp_path / "new0", tmp_path / "new1"]
-    after = Gang(place, 2, 2, options=(), steps=26, directories=again).start_all()
-    assert after.resumed() == [20, 20], f"{after}"
-    for member, directory in enumerate(again):
-        assert [int(line) for line in (directory / "curve.csv").read_text().split()] == list(range(1, 26))
-        assert (directory / "args.json").read_text() == '{"rank": %d}' % member
-    assert [run.wait() for run in after.runs] == [0, 0], f"{after}"
 
 
 def test_a_state_under_a_fixed_name_is_never_mixed_in(place):

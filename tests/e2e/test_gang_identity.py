@@ -31,11 +31,7 @@ def test_the_launcher_makes_a_gang_without_options(place):
 # The name of the job that was called "job" on the command line.
 ONE_NODE = {
     "srun": (step_of(1, 0), "job"),
-    "srun with tasks": (step_of(1, 0, 4, 3), "job-3"),
     "torchrun's rank": ({"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "3", "LOCAL_WORLD_SIZE": "4", "TORCHELASTIC_RUN_ID": "none"}, "job-3"),
-    "mpirun": ({"OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_LOCAL_SIZE": "4"}, "job-3"),
-    "PyTorchJob": ({"PET_NNODES": "1", "PET_NODE_RANK": "0", "WORLD_SIZE": "1", "RANK": "0"}, "job"),
-    "an indexed Job": ({"JOB_COMPLETION_INDEX": "3"}, "job-3"),
     "nodes, and --gang off": ({**step_of(4, 2), "REPRIEVE_GANG": "off"}, "job"),
     "tasks, and --gang off": ({**step_of(1, 0, 4, 3), "REPRIEVE_GANG": "off"}, "job"),
 }

@@ -9,16 +9,6 @@ from gang import Gang, assert_not_torn, committed_step
 from harness import wait_for
 
 
-def test_rank_0_alone_saves(place):
-    """Plain DDP. The others have nothing in any snapshot; that they have not is learned, and never by time alone."""
-    gang = Gang(place, 3, every=10, steps=60, savers="0", step_time=0.03).start_all()
-    assert [run.wait() for run in gang.runs] == [0] * 3, f"{gang}"
-    newest = place.newest()
-    assert newest["step"] == 60
-    assert all(snapshot["state"] == "good" for snapshot in place.snapshots())
-    assert {run.events("ended")[-1]["durable"] for run in gang.runs} == {newest["id"]}
-
-
 def test_members_that_save_at_other_steps_have_a_snapshot_of_the_end_alone(place):
     """No two of their checkpoints are of one step, which is said; but once the jobs of all have finished, what each has left is saved as it is."""
     gang = Gang(place, 2, every=10, steps=45, keep=1000)
@@ -43,15 +33,6 @@ def test_the_newest_step_that_all_have_is_durable(place, tmp_path):
     assert again.resumed() == [step] * 2, f"{again}"
     assert [run.wait() for run in again.runs] == [0, 0], f"{again}"
     assert_not_torn(again)
-
-
-def test_one_that_saves_no_more_does_not_keep_the_others(place):
-    gang = Gang(place, 2, every=10, steps=60)
-    gang.each[1]["until"] = 20
-    gang.start_all()
-    assert [run.wait() for run in gang.runs] == [0, 0], f"{gang}"
-    assert place.newest()["step"] == 60
-    assert all(snapshot["step"] <= 20 for snapshot in place.snapshots() if not snapshot["newest"]), f"{place.snapshots()}"
 
 
 def test_who_is_missing_in_a_round_is_said(place):
@@ -179,20 +160,6 @@ def test_a_request_at_a_member_that_saves_nothing(place):
     gang.runs[0].wait_for_event("durable")
     asked = place.query("checkpoint", "--pid", gang.runs[1].pid, "--json")
     assert asked.code == 0, f"{asked}\n{gang}"
-
-
-def test_jobs_that_save_often_and_keep_one(place):
-    """What a round is about is gone when the others read of it: the next round is about a step ahead of all."""
-    gang = Gang(place, 3, every=5, step_time=0.02, keep=1, size=20000).start_all()
-    gang.wait_for_commits(2)
-    wait_for("a later one", lambda: len(place.snapshots()) >= 2)
-    gang.kill_all()
-    step = committed_step(place)
-    again = Gang(place, 3, 2, steps=step + 100, every=5).start_all()
-    # All parts of the next one may have been there: then the start commits it.
-    resumed = again.resumed()
-    assert resumed == [resumed[0]] * 3 and resumed[0] >= step, f"{again}"
-    assert_not_torn(again)
 
 
 def test_a_notice_that_is_withdrawn_ends_all_the_same(place, tmp_path):

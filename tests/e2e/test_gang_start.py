@@ -113,22 +113,6 @@ def test_a_stale_member_ends_although_its_log_was_swept(place, stood):
     gangs[2].kill_all()
 
 
-def test_a_stopped_joiner_is_stale_once_others_have_begun(place, tmp_path):
-    gang = Gang(place, 2, steps=20, every=10)
-    old = gang.start(1)
-    wait_for("the first has joined", lambda: joins(place, 1), process=old.process)
-    old.signal(signal.SIGSTOP)
-    gang.directories[1] = tmp_path / "new1"
-    gang.generation = 2
-    gang.start(1)
-    gang.start(0)
-    assert [run.wait() for run in gang.runs] == [0, 0], f"{gang}"
-    old.signal(signal.SIGCONT)
-    assert old.wait() == harness.EXIT_CONFIGURATION
-    assert "stale" in old.err
-    assert "step" not in old.out
-
-
 @pytest.mark.parametrize("stop", ["before main", "before_join_put/stop"])
 def test_a_process_that_stood_still_from_its_first_moment_ends_no_attempt(place, tmp_path, stop):
     """It is as old as the kernel says, and as the store saw it: not since when it woke up."""
@@ -149,24 +133,6 @@ def test_a_process_that_stood_still_from_its_first_moment_ends_no_attempt(place,
     assert stale.wait() == harness.EXIT_CONFIGURATION and "stale" in stale.err, f"{stale}"
     gang.wait_for_commits(len(gang.runs[0].events("durable")) + 2)
     gang.kill_all()
-
-
-def test_a_member_that_starts_anew_before_all_have_restored(place):
-    """It joins once more, and so do the others: no job has started yet."""
-    gang = Gang(place, 2, every=10, steps=20)
-    gang.start(0)
-    dead = gang.start(1)
-    claimed = place.store_path / "jobs/job/attempts/000001.confirmed.json"
-    wait_for("the attempt is claimed", claimed.exists)
-    dead.kill()
-    gang.generation = 2
-    again = gang.start(1)
-    first = gang.runs[0]
-    # If the dead one had restored already, the first one's job starts, alone; and this start ends that attempt.
-    wait_for("its job starts, or the first one ends", lambda: again.event("launched") or first.process.poll() is not None)
-    if not again.event("launched"):
-        pytest.skip("both had restored already")
-    assert again.wait() == 0 and first.wait() == 0, f"{gang}"
 
 
 def test_who_is_missing_is_named(place):
@@ -429,47 +395,6 @@ def test_a_supervisor_that_is_started_again_ends_the_attempt_at_all(place):
     assert [sum('"over"' in event for event in log_of(place, attempt)) for attempt in (1, 2)] == [1, 0]
     assert_not_torn(gang)
     gang.kill_all()
-
-
-def test_a_first_member_that_stood_still_before_go_starts_nothing(place, tmp_path):
-    """It has claimed, and would say go. Another start of all has begun by the time that it goes on."""
-    first = Gang(place, 2, every=10).start_all()
-    first.wait_for_commits(1)
-    first.kill_all()
-    step = committed_step(place)
-    stale = Gang(place, 2, 2, every=10)
-    claim = place.store_path / "jobs/job/attempts/000002.json"
-    held = stale.start(0)
-    wait_for_join(place, held, 0, after=1)
-    stale.start(1)
-    wait_for("the attempt is claimed", claim.exists, process=held.process)
-    held.signal(signal.SIGSTOP)
-    stale.runs[1].kill()
-    second = Gang(place, 2, 3, every=10, directories=[tmp_path / f"new{i}" for i in range(2)]).start_all()
-    assert second.resumed() == [step] * 2 and all(f"told 1 {step}\n" in run.out for run in second.runs), f"{second}"
-    second.wait_for_commits(1)
-    went = [path.name for path in place.store_path.glob("jobs/job/gang/*/log/000001.json") if '"go"' in path.read_text()]
-    held.signal(signal.SIGCONT)
-    assert held.wait() != 0, f"{held}"
-    assert went == [path.name for path in place.store_path.glob("jobs/job/gang/*/log/000001.json") if '"go"' in path.read_text()]
-    commits = len(second.runs[0].events("durable"))
-    second.wait_for_commits(commits + 1)
-    second.kill_all()
-    assert_not_torn(second)
-
-
-@pytest.mark.parametrize("order", [(0, 2, 3, 1), (3, 0, 1, 2), (2, 3, 0, 1)])
-def test_of_two_starts_at_once_without_a_name_one_of_each_member_counts(place, order):
-    """The launcher does not say which processes belong together: the later one of each member starts, and the others end."""
-    gangs = [Gang(place, 2, 1 + i, steps=20, every=10, directories=[place.path / f"start{i}-{j}" for j in range(2)]) for i in range(2)]
-    for which in order:
-        gangs[which // 2].start(which % 2)
-    for member in range(2):
-        codes = sorted(gang.runs[member].wait() for gang in gangs)
-        assert codes == [0, harness.EXIT_CONFIGURATION], f"member {member}: {codes}\n{gangs[0]}\n{gangs[1]}"
-    assert committed_step(place) == 20
-    lost = [run for gang in gangs for run in gang.runs if run.wait() != 0]
-    assert all("launched" not in [event["event"] for event in run.events()] for run in lost)
 
 
 def resumed_together(gang):

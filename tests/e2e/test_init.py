@@ -12,7 +12,7 @@ import time
 import pytest
 
 from harness import EXIT_DURABLE, LIBC, LIMIT, PYTHON, REPRIEVE, SAVER, die_with_parent, stat_fields, wait_for
-from test_tini import LISTENER, ORPHANS, bare_environment, can_unshare, child_of, children_of
+from test_tini import LISTENER, bare_environment, can_unshare, child_of, children_of
 
 # What stops a process, or does nothing to it, without a handler (signal(7)). The C library keeps 32 and 33.
 STOPPING = {signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
@@ -237,14 +237,6 @@ def test_a_fault_that_is_sent_to_pid_1_changes_nothing(tmp_path, monkeypatch, nu
 
 
 # --- orphans and exit codes, beside the others -------------------------------------------------------------------------------
-
-def test_zombies_by_the_thousand(tmp_path):
-    skip_without("pid1")
-    with Init(tmp_path, "reprieve", "pid1", [PYTHON, "-c", ORPHANS % 2000]) as init:
-        assert init.line() == "made"
-        pid = init.pid()
-        wait_for("the job alone is left", lambda: len(children_of(pid)) == 1, process=init.process)
-        assert init.end(b"\n") == 6
 
 
 @pytest.mark.parametrize("role", ROLES)

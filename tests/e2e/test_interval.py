@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import PYTHON, SAVER, one_line, wait_for
+from harness import PYTHON, SAVER, wait_for
 
 TRAINER = str(Path(__file__).resolve().parent / "trainer.py")
 QUICK = ("--quiet-time", "150ms")
@@ -60,11 +60,6 @@ def test_a_regular_interval_is_as_it_was(place):
     run = place.run(*trainer(place, "--steps", "100000"), options=(*QUICK, "--every", "300ms", "--checkpoint-signal", "USR1"))
     run.wait_for_event("durable", count=2)
     assert run.event("asked")["reason"] == "interval" and run.event("interval") is None
-
-
-def test_what_makes_no_sense(place):
-    assert "too short" in one_line(place.query("run", "--mtbf", "1s", "--", "true"))
-    assert "invalid duration" in one_line(place.query("run", "--every", "often", "--", "true"))
 
 
 def test_the_plan_and_what_would_be_lost_are_said(place, tmp_path):

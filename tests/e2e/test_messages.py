@@ -123,12 +123,6 @@ def test_a_store_that_cannot_be_read_says_what_to_do(saved):
     assert json.loads(marker.read_text().splitlines()[1]).keys() == json.loads(whole.decode().splitlines()[1]).keys()
 
 
-def test_what_would_be_forgotten_has_heads(saved):
-    lines = saved.verb("forget", "--keep-last", "1", "--dry-run").out.splitlines()
-    assert lines[0].split() == ["ID", "STATE", "STEP", "SIZE", "ALONE", "CREATED", "(UTC)", "WHY"]
-    assert lines[0].index("ID") == lines[1].index("000001") and re.match(r"\S", lines[1][lines[0].index("WHY"):]) and lines[1][lines[0].index("WHY") - 1] == " "
-
-
 def test_a_directory_that_cannot_be_made_is_not_called_a_snapshot(saved):
     result = saved.verb("restore", "latest", "/proc/no/such/place")
     assert result.code != 0 and "/proc/no" in one_line(result) and "has no snapshot" not in result.err
@@ -223,12 +217,6 @@ def test_who_reads_no_further_has_what_he_wants(saved):
     command = f"trap '' PIPE; {REPRIEVE} list --store {saved.store} --job {saved.job} | true; exit ${{PIPESTATUS[0]}}"
     result = subprocess.run(["bash", "-c", command], env=saved.environment, capture_output=True, text=True, timeout=LIMIT)
     assert result.returncode == 0 and result.stderr == "", result
-
-
-@pytest.mark.parametrize("command", [["run", "--store", "", "--", "true"], ["list", "--store", ""], ["save", ".", "--store", "", "--job", "j"]])
-def test_an_empty_store(place, command):
-    result = place.query(*command)
-    assert result.code == EXIT_USAGE and "--store" in one_line(result) and "empty" in result.err
 
 
 def test_the_whole_machine_is_no_checkpoint_directory(place):
@@ -393,29 +381,12 @@ def test_a_terminal_does_not_obey_a_files_name(saved):
 
 
 @pytest.mark.parametrize("words, says", [
-    (["restore"], "restore ID|latest DIR"), (["restore", "latest"], "restore ID|latest DIR"), (["save"], "save DIR"), (["pin"], "pin ID|latest"),
-    (["unpin"], "unpin ID|latest"), (["export", "latest"], "export ID|latest FILE|-"),
     (["explain", "python", "extra"], "unexpected argument: 'extra'"), (["explain"], "`c` or `python`"), (["mock"], "mock aws|gcp|azure|alibaba|tencent"),
     (["probe", "--live", "--fresh", "1s"], "one of them at a time"),
 ], ids=lambda value: value if isinstance(value, str) else " ".join(value))
 def test_what_is_missing_or_too_much_is_named(place, words, says):
     result = place.query(*words)
     assert result.code == EXIT_USAGE and says in one_line(result), result
-
-
-@pytest.mark.parametrize("words, option", [
-    (["run", "--store", "--", "true"], "--store"), (["run", "--job", "--", "true"], "--job"), (["run", "-s", "--", "true"], "-s"),
-    (["list", "--job", "--"], "--job"), (["watch", "--exec", "--", "true"], "--exec"), (["drill", "--cloud", "--", "run", "--", "true"], "--cloud"),
-], ids=lambda value: value if isinstance(value, str) else " ".join(value))
-def test_the_end_of_the_options_is_nobodys_value(place, words, option):
-    result = place.query(*words)
-    assert result.code == EXIT_USAGE and f"option '{option}' needs a value" in one_line(result), result
-
-
-def test_one_is_no_plural(saved):
-    assert "1 file," in saved.verb("save", saved.path / "tree").out
-    assert "1 file," in saved.verb("restore", "latest", saved.path / "back").out
-    assert "in 1 file\n" in saved.verb("show", "latest").out
 
 
 def test_an_age_of_nothing_frees_at_once(saved):
@@ -496,18 +467,6 @@ def test_a_name_that_was_made_is_said_first(place):
     assert "directory and command" in line and made.err.index(line) < made.err.index("attempt 1"), made
     for more in (("--job", "given"), ("--quiet", "--job", "other")):
         assert "--job NAME" not in place.query(*arguments, *more, "--", PYTHON, SAVER, "--steps", 1).err
-
-
-@pytest.mark.parametrize("option", ["--running", "--exclude", "--include"])
-@pytest.mark.parametrize("pattern", ["", "/tmp/*.csv", "runs/../../other", "a,,b"])
-def test_a_pattern_that_names_nothing_in_the_directory(place, option, pattern):
-    result = place.query("run", option, pattern, "--", "true")
-    line = one_line(result)
-    assert result.code == EXIT_USAGE and result.out == "" and f"{option}: invalid pattern " in line, result
-    variable = "REPRIEVE_" + option[2:].upper()
-    if pattern:
-        by_variable = place.query("run", "--", "true", **{variable: pattern})
-        assert by_variable.code == EXIT_USAGE and variable in one_line(by_variable), by_variable
 
 
 TYPO = {"REPRIEVE_STOER": "file:///elsewhere"}

@@ -117,19 +117,6 @@ def test_aws_notice(mock):
     assert aws.ask("GET", ACTION, token)[2] == body
 
 
-def test_aws_other_keys(mock):
-    aws = mock("aws")
-    token = aws_token(aws)
-    rebalance = "/latest/meta-data/events/recommendations/rebalance"
-    assert aws.ask("GET", rebalance, token)[0] == 404
-    aws.control("rebalance")
-    assert "noticeTime" in json.loads(aws.ask("GET", rebalance, token)[2])
-    assert aws.ask("GET", ACTION, token)[0] == 404
-    assert aws.ask("GET", "/latest/meta-data/instance-life-cycle", token)[2] == "spot"
-    assert json.loads(aws.ask("GET", "/latest/dynamic/instance-identity/document", token)[2])["region"] == "us-east-1"
-    assert json.loads(aws.ask("GET", "/latest/meta-data/events/maintenance/scheduled", token)[2]) == []
-
-
 FLAVOR = {"Metadata-Flavor": "Google"}
 PREEMPTED = "/computeMetadata/v1/instance/preempted"
 
@@ -278,10 +265,6 @@ def test_an_ignored_signal_stays_ignored():
 
 @pytest.mark.parametrize("arguments, word", [
     (["mars"], "mars"),
-    (["aws", "gcp"], "unexpected argument: 'gcp'"),
-    (["aws", "--port", "70000"], "--port"),
-    (["aws", "--notice-after", "soon"], "--notice-after"),
-    (["aws", "--notice", "0"], "--notice"),
     (["aws", "--action", "explode"], "explode"),
 ])
 def test_usage_errors_are_one_line(arguments, word):

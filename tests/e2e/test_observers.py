@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from harness import EXIT_DURABLE, EXIT_USAGE, LIMIT, PYTHON, REPRIEVE, ROOT, SAVER, die_with_parent, one_line, wait_for
+from test_schedulers import a_name_of_its_own  # noqa: F401
 
 OPTIONS = ("--quiet-time", "200ms", "--checkpoint-signal", "USR1")
 TRAINER = (PYTHON, SAVER, "--on-signal")
@@ -96,12 +97,6 @@ class Hook:
         self.released.set()
         self.server.shutdown()
         self.server.server_close()
-
-
-@pytest.fixture(autouse=True)
-def a_name_of_its_own(place):
-    """Others may run on this machine at the same time."""
-    place.job = f"job-{os.getpid()}-{place.path.name}"
 
 
 # --- metrics ---

@@ -95,15 +95,6 @@ def test_in_one_long_call_it_is_said_and_nothing_is_sent_again(scene):
     ends_preempted(scene, run)
 
 
-def test_in_an_evaluation(scene):
-    run = scene.run("--phase", "evaluate")
-    run.wait_for_output("in evaluate\n")
-    scene.notice()
-    run.wait_for_event("asked")
-    scene.release()
-    ends_preempted(scene, run)
-
-
 def test_in_a_save_of_its_own(scene):
     run = scene.run("--phase", "save")
     run.wait_for_output("in save\n")
@@ -223,13 +214,6 @@ def test_a_job_that_never_reacts_keeps_its_newest_own_checkpoint(scene):
     assert scene.resumed() == [3]
 
 
-def test_exit_0_on_request_is_run_again(scene):
-    run = scene.run("--then", "0")
-    run.wait_for_event("durable")
-    scene.notice()
-    ends_preempted(scene, run)
-
-
 def test_one_that_hangs_in_its_exit_is_killed_and_durable(scene):
     run = scene.run("--then", "hang")
     run.wait_for_event("durable")
@@ -270,13 +254,6 @@ def test_a_crash_in_the_save_that_was_asked_for_is_a_crash(scene):
     assert signals(run) == 1 and "out of memory" in run.err
     assert run.event("ended")["outcome"] == "failed"
     assert scene.resumed() == [3]
-
-
-@pytest.mark.parametrize("code", [1, 42, 143, 255])
-def test_unasked_the_same_codes_are_its_own(scene, code):
-    run = scene.place.run("sh", "-c", f"exit {code}", options=QUICK)
-    assert run.wait() == code
-    assert run.event("ended")["outcome"] == "failed"
 
 
 def test_it_leaves_with_75_of_its_own_accord_right_after_a_save(scene):

@@ -3,8 +3,6 @@ import json
 import shutil
 from pathlib import Path
 
-import pytest
-
 from harness import PYTHON, one_line
 
 TRAINER = str(Path(__file__).resolve().parent / "trainer.py")
@@ -38,16 +36,6 @@ def records(place, ending):
 # --- the done marker ---
 
 
-def test_a_job_that_ended_with_0_is_run_again(place):
-    """It finds out by itself that nothing is left to do, as it does without Reprieve."""
-    command = trainer(place, "--every", "5", "--steps", "6")
-    assert place.run(*command, options=QUICK).wait() == 0
-    shutil.rmtree(place.directory)
-    again = place.run(*command, options=QUICK)
-    assert again.wait() == 0 and "resumed 5" in again.out and again.event("launched"), again
-    assert list(records(place, ".json")) == [1, 2]
-
-
 def test_a_command_that_is_missing_is_refused_before_a_claim(place):
     program = place.path / "train"
     program.write_text("#!/bin/sh\nmkdir -p checkpoints\n")
@@ -68,12 +56,6 @@ def test_a_dry_run_of_a_job_that_ended_with_0(place):
     assert place.run(*command, options=QUICK).wait() == 0
     again = place.query(*line, "--dry-run", "--", *command)
     assert again.code == 0 and "the newest good snapshot" in again.out, again
-
-
-def test_more_steps_are_another_command(place):
-    assert place.run(*trainer(place, "--every", "5", "--steps", "6"), options=QUICK).wait() == 0
-    more = place.run(*trainer(place, "--every", "5", "--steps", "8"), options=QUICK)
-    assert more.wait() == 0 and "resumed 5" in more.out and "finished 8" in more.out
 
 
 def test_secrets_of_the_command_stay_here(place):
@@ -98,20 +80,6 @@ def test_without_a_name_the_same_line_runs_again(place):
     assert place.query(*line).code == 0
     again = place.query(*line)
     assert again.code == 0 and "resumed 2" in again.out
-
-
-def test_neither_preempted_nor_failed_is_finished(place, tmp_path):
-    notice = tmp_path / "notice"
-    command = trainer(place, "--signal", "USR1", "--on-signal", "exit0", "--steps", "60", "--exit", "3")
-    first = place.run(*command, options=(*QUICK, "--checkpoint-signal", "USR1", "--notice", f"file:{notice}"))
-    first.wait_for_output("step 5\n")
-    notice.write_text("now")
-    assert first.wait() == 75  # the job itself left with 0
-    notice.unlink()
-    second = place.run(*command, options=(*QUICK, "--checkpoint-signal", "USR1"))
-    assert second.wait() == 3 and "resumed" in second.out
-    third = place.run(*command, options=(*QUICK, "--checkpoint-signal", "USR1"))
-    assert third.wait() == 3 and "finished 60" in third.out
 
 
 def test_who_leaves_when_asked_without_a_notice_has_not_finished(place, tmp_path):
@@ -159,11 +127,6 @@ def test_killed_machines_count_too(place):
     stuck = place.run(*command, options=QUICK, REPRIEVE_MAX_NO_PROGRESS="2")
     assert stuck.wait() == 93
     assert "attempt 2 left no end record" in one_line(stuck.err)
-
-
-def test_the_limit_is_a_number(place):
-    result = place.query("run", "--max-no-progress", "few", "--", "true")
-    assert result.code == 64 and "invalid number" in one_line(result)
 
 
 # --- one step back ---

@@ -93,26 +93,6 @@ def test_restoring_before_the_start(cloud, saved):
     assert b"restoring:" not in run.raw[run.raw.index(b"the job has started"):]
 
 
-@pytest.mark.parametrize("on", [(0, 1), (0, 2), (0,)], ids=["stdout", "stderr", "neither"])
-def test_only_standard_error_counts(cloud, saved, on):
-    paths = {name: cloud.path / name for number, name in ((1, "stdout"), (2, "stderr")) if number not in on}
-    files = {name: open(path, "wb") for name, path in paths.items()}
-    run = run_on_terminal(cloud, "sh", "-c", "echo the job has started; echo and speaks >&2", on=on, **files)
-    assert run.wait() == 0, run.text
-    assert bool(values(run, "restoring")) == (2 in on)
-    for name, path in paths.items():
-        assert not re.search(rb"[\r\x1b]", path.read_bytes()), (name, path.read_bytes())
-        assert (b"the job has started" if name == "stdout" else b"and speaks") in path.read_bytes()
-
-
-@pytest.mark.parametrize("environment", [{"TERM": "dumb"}, {"TERM": ""}], ids=["dumb", "unset"])
-def test_not_on_every_terminal(cloud, saved, environment):
-    run = run_on_terminal(cloud, "true", environment=environment)
-    assert run.wait() == 0, run.text
-    assert not re.search(rb"\x1b", run.raw), run.raw
-    assert "restored 000001-000001" in run.text.replace("\n", "")
-
-
 def test_ctrl_c_while_it_restores(cloud, saved):
     run = run_on_terminal(cloud, "true")
     run.wait_for(LINE.format("restoring:"))
@@ -133,15 +113,6 @@ def test_verbs_that_read(cloud, saved, verb, what, least, arguments):
     assert what + ":" not in terminal.text
 
 
-@pytest.mark.parametrize("verb", ["save"])
-def test_verbs_that_write(cloud, tree, faults, verb):
-    faults.load(SLOW_WRITES)
-    terminal = verb_on_terminal(cloud, verb, tree, *ONE_AFTER_THE_OTHER)
-    assert terminal.wait() == 0, terminal.text
-    assert len(values(terminal, "saving")) >= 2, terminal.seen
-    assert "saving:" not in terminal.text
-
-
 def test_ctrl_c_and_ctrl_z_of_a_verb(cloud, saved):
     terminal = verb_on_terminal(cloud, "restore", "latest", "back", "--connections", "1")
     terminal.wait_for(LINE.format("restoring:"))
@@ -151,16 +122,6 @@ def test_ctrl_c_and_ctrl_z_of_a_verb(cloud, saved):
     terminal.type("\x03")
     assert terminal.wait() == -signal.SIGINT
     assert "restoring:" not in terminal.text
-
-
-def test_the_upload_at_the_end(cloud, faults):
-    faults.load(SLOW_WRITES)
-    run = run_on_terminal(cloud, PYTHON, "-c", BAR_JOB, cloud.directory, 30, 30)
-    assert run.wait() == 0, run.text
-    assert len(values(run, "uploading")) >= 2, run.seen
-    assert "uploading:" not in run.text
-    # The job has ended in the middle of a line, which stays.
-    assert re.search(r"^training 30/30last words$", run.text, re.MULTILINE), run.text
 
 
 def test_the_countdown_of_a_notice(cloud, faults):

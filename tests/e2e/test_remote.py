@@ -234,31 +234,9 @@ def test_a_stalled_upload_shows_no_estimate(cloud, faults):
 # --- how content is moved ---
 
 
-@pytest.mark.parametrize("verb, option, value, words", [
-    ("run", "--memory", "lots", "invalid size"), ("run", "--memory", "1MiB", "32MiB"), ("run", "--bandwidth", "fast", "invalid rate"),
-    ("run", "--bandwidth", "100", "unit"), ("run", "--connections", "0", "1 to 64"), ("run", "--connections", "65", "1 to 64"),
-    ("run", "--flush-time", "never", "invalid duration"), ("run", "--flush-time", "0", "too short"),
-    ("save", "--memory", "lots", "invalid size"), ("save", "--bandwidth", "fast", "invalid rate"), ("restore", "--connections", "x", "1 to 64"),
-])
-def test_impossible_values_are_refused(place, verb, option, value, words):
-    rest = {"run": ["--", "true"], "save": [place.path], "restore": ["latest", place.path / "back"]}[verb]
-    result = place.query(verb, option, value, "--store", place.store, "--job", "job", *rest)
-    assert result.code == EXIT_USAGE, result
-    line = one_line(result)
-    assert option in line and words in line
-    assert not place.store_path.exists()
-
-
 def test_bandwidth_is_not_for_restoring(place):
     result = place.verb("restore", "latest", place.path / "back", "--bandwidth", "1MB/s")
     assert result.code == EXIT_USAGE and "--bandwidth" in one_line(result)
-
-
-@pytest.mark.parametrize("variable", ["REPRIEVE_MEMORY", "REPRIEVE_BANDWIDTH", "REPRIEVE_CONNECTIONS"])
-def test_the_environment_is_checked_too(place, variable):
-    for command in (["run", "--store", place.store, "--", "true"], ["save", place.path, "--store", place.store, "--job", "job"]):
-        result = place.query(*command, **{variable: "much"})
-        assert result.code in (EXIT_USAGE, EXIT_CONFIGURATION) and variable in one_line(result)
 
 
 def count_at_once(faults, monkeypatch):

@@ -73,18 +73,6 @@ def test_keeps_the_newest_and_frees_the_rest(place):
     assert (target / "weights").read_bytes() == (place.directory / "weights").read_bytes()
 
 
-def test_what_is_young_is_swept_later(place):
-    for _ in range(4):
-        save(place)
-    first = forget(place, "--keep-last", "1")
-    assert first["forgotten"] == 2 and first["packs_removed"] == 0 and first["bytes_waiting"] > 600_000
-    assert len(packs(place)) == 4
-    make_old(place)
-    second = forget(place, "--keep-last", "1")
-    assert second["forgotten"] == 0 and second["packs_removed"] == 2
-    assert len(packs(place)) == 2
-
-
 def test_pins_and_tags_hold(place):
     pinned, tagged, plain = save(place), save(place, "--tag", "best"), save(place)
     for _ in range(3):

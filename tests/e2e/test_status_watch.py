@@ -63,18 +63,6 @@ def test_a_picture_that_is_drawn_over(place, terminals):
     assert view.text == f"{place.job} has ended: preempted (exit 75); durable: {newest['id']}, step {newest['step']}"
 
 
-def test_ctrl_c_leaves_the_terminal_as_it_was(place, terminals):
-    run = start(place)
-    view = watch(place, terminals)
-    view.wait_for("^  notices")
-    view.type("\x03")
-    assert view.wait() == -signal.SIGINT
-    *picture, last = view.text.splitlines()
-    assert last == "^C" and picture[0].startswith(f"{place.job}: running"), view.text
-    assert not re.search(rb"\x1b\[\?|\x1b\[[0-9;]*m", view.raw), "no mode, and no colour, that would have to be taken back"
-    assert run.process.poll() is None
-
-
 def test_a_line_for_each_change_in_a_pipe(place):
     run = start(place)
     view = in_pipe(place)

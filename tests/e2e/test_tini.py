@@ -15,14 +15,7 @@ import pytest
 
 from harness import LIMIT, PYTHON, REPRIEVE, die_with_parent, stat_fields, wait_for
 
-# Faults must end the process where they happen (abort() unblocks its own); the C library keeps 32 and 33; SIGCHLD is the supervisor's own business.
-FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGSYS}
-CATCHABLE = sorted(n for n in range(1, signal.SIGRTMAX + 1)
-                   if n not in FAULTS | {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD, 32, 33})
 STOPPING = {signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
-HARMLESS = {signal.SIGCONT, signal.SIGURG, signal.SIGWINCH}
-# These the supervisor may take for itself as well: a notice, and the request for a checkpoint.
-OURS_TOO = {signal.SIGTERM, signal.SIGUSR1}
 
 # Says which signals come, a line each; ends with the code that it reads.
 LISTENER = r"""
@@ -140,17 +133,6 @@ def listen(tmp_path, role, mode, numbers):
     return Supervised(tmp_path, [PYTHON, "-c", LISTENER, mode, ",".join(map(str, numbers))], prefix=role.prefix)
 
 
-def test_forwards_every_signal_to_a_handler(tmp_path, role):
-    numbers = [n for n in CATCHABLE if n not in OURS_TOO]
-    with listen(tmp_path, role, "handle", numbers) as supervised:
-        assert supervised.line().startswith("ready")
-        pid = role.pid(supervised)
-        for number in numbers:
-            os.kill(pid, number)
-            assert supervised.line() == f"got {number}"
-        assert supervised.end(b"3\n")[0] == 3
-
-
 def test_forwards_each_sigterm_where_nothing_is_saved(tmp_path, role):
     """Only for a job with checkpoints are two within a second one."""
     with listen(tmp_path, role, "handle", [signal.SIGTERM]) as supervised:
@@ -158,24 +140,6 @@ def test_forwards_each_sigterm_where_nothing_is_saved(tmp_path, role):
         for _ in range(2):
             os.kill(role.pid(supervised), signal.SIGTERM)
             assert supervised.line() == f"got {signal.SIGTERM:d}"
-
-
-def test_a_signal_that_the_job_ignores_changes_nothing(tmp_path, role):
-    numbers = [n for n in CATCHABLE if n not in OURS_TOO]
-    with listen(tmp_path, role, "ignore", numbers) as supervised:
-        assert supervised.line().startswith("ready")
-        pid = role.pid(supervised)
-        for number in numbers:
-            os.kill(pid, number)
-        assert supervised.end(b"4\n")[0] == 4
-
-
-@pytest.mark.parametrize("number", [n for n in CATCHABLE if n not in STOPPING | HARMLESS | OURS_TOO])
-def test_a_signal_that_kills_the_job_is_its_exit_code(tmp_path, number):
-    with Supervised(tmp_path, ["sh", "-c", "echo ready; exec sleep 1000"]) as supervised:
-        supervised.line()
-        os.kill(supervised.process.pid, number)
-        assert supervised.end()[0] == 128 + number
 
 
 @pytest.mark.parametrize("number", sorted(STOPPING))
@@ -253,20 +217,6 @@ def test_adopts_and_reaps_an_orphan_that_outlives_its_parent(tmp_path, role):
             pass
         wait_for("it is reaped", lambda: len(children_of(pid)) == 1, process=supervised.process)
         assert supervised.end(b"\n")[0] == 7
-
-
-# --- exit codes -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("code", [0, 1, 2, 42, 127, 128, 143, 255])
-def test_exit_code(tmp_path, role, code):
-    with Supervised(tmp_path, ["sh", "-c", f"exit {code}"], prefix=role.prefix) as supervised:
-        assert supervised.end()[0] == code
-
-
-def test_killed_job(tmp_path):
-    assert run(tmp_path, "sh", "-c", "kill -KILL $$")[0] == 137
-    assert run(tmp_path, "sh", "-c", "ulimit -c 0; kill -SEGV $$")[0] == 139
 
 
 # --- nothing in between -----------------------------------------------------------------------------------------------------

@@ -166,22 +166,6 @@ def test_what_is_not_understood_is_no_notice(start, cloud):
         watch.wait_notice()
 
 
-@pytest.mark.parametrize("cloud", CLOUDS)
-def test_another_clouds_machine_behind_the_address(start, cloud):
-    """The address is shared by several: none is taken for another, nor its notice."""
-    others = [other for other in CLOUDS if other != cloud]
-    # Alibaba's hardened mode is a mirror of EC2's, header names apart.
-    mocks = [start(other) for other in others]
-    watches = []
-    for mock in mocks:
-        mock.control("fire")
-        watches.append(start.watch("--notice", cloud, **endpoint(cloud, mock)))
-    for other, watch in zip(others, watches):
-        wait_for(f"a state beside {other}", lambda: any(event["health"] in ("unknown", "unavailable") for event in watch.events("source")),
-                 process=watch.process)
-        assert not watch.notices() and not [event for event in watch.events("source") if event["health"] == "armed"], other
-
-
 def test_tokens_that_end_in_mid_run(start):
     mock = start("aws")
     watch = start.watch("--notice", "aws", **endpoint("aws", mock))
@@ -504,12 +488,6 @@ def test_closed_standard_descriptors_are_not_the_watchs_own(tmp_path):
         process.stderr.close()
 
 
-def test_empty_variables_are_as_good_as_none(start, tmp_path):
-    (tmp_path / "notice").write_text("now")
-    watch = start.watch("--notice", f"file:{tmp_path}/notice", "--once", REPRIEVE_DEADLINE="", REPRIEVE_DEADLINE_NOTICE="")
-    assert watch.process.wait(harness.LIMIT) == 0
-
-
 def test_ctrl_z_stops_it_and_not_the_command(tmp_path):
     """A signal to stop counts only where somebody could continue it: a group that has its parent in the same session."""
     file, seen = tmp_path / "notice", tmp_path / "seen"
@@ -548,9 +526,6 @@ def test_ctrl_z_that_is_ignored_stays_ignored(tmp_path):
 @pytest.mark.parametrize("arguments, code, word", [
     (["--notice", "none"], 69, "no source to watch: notice sources are disabled"),
     (["--notice", "mars"], 64, "mars"),
-    (["--deadline", "soon"], 64, "soon"),
-    (["--timeout", "soon"], 64, "soon"),
-    (["--unknown"], 64, "--unknown"),
     (["--exec", "true", "--", "true"], 64, "leave one"),
 ])
 def test_refusals_are_one_line(start, tmp_path, arguments, code, word):

@@ -1,7 +1,6 @@
 /*
- * A bucket in memory with one of two dialects, behind a server of this process that also hands out
- * bearer tokens and can be told to misbehave; and what every store must do with it. For the
- * backends that have no free server to be tested against everywhere.
+ * A bucket in memory with the dialect of one store, behind a server of this process that also hands
+ * out bearer tokens and can be told to misbehave; and what every store must do with it.
  */
 #ifndef MEMORY_BUCKET_H
 #define MEMORY_BUCKET_H
@@ -15,12 +14,7 @@
 #include "err_kind.h"
 #include "storage/http/uri.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -47,6 +41,9 @@ struct bucket_dialect {
 	/* Google's: a put is a POST to "/upload...", with name and condition in the query, and a
 	 * body in parts. */
 	bool is_json;
+	int put_status; /* 0: 201 */
+	/* What is refused besides; true where the answer is made. May be NULL. */
+	bool (*refuse)(const struct httpd_request *request, struct httpd_reply *reply);
 };
 
 static struct {
@@ -59,9 +56,11 @@ static struct {
 	} objects[MEMORY_OBJECTS_MOST];
 	size_t count;
 	/* Each for one request, in their order, "" for none: an error code, with its status before
-	 * it: "503 SlowDown"; "reset". */
+	 * it: "503 SlowDown"; "reset"; "lost": it is done, and the answer does not arrive;
+	 * "page": somebody else's; "whole": the range is ignored. */
 	const char *faults[8];
 	size_t fault;
+	bool whole;
 	/* The only token that is taken; "": none is needed. */
 	char token[32];
 	unsigned tokens, requests;
@@ -121,7 +120,8 @@ static inline void memory_put(const struct httpd_request *request, const char *k
 	}
 	memory.objects[i].data.size = 0;
 	bytes_append(&memory.objects[i].data, body, size, NULL);
-	httpd_reply_text(reply, 201, memory.dialect->is_json ? told : "");
+	httpd_reply_text(reply, memory.dialect->put_status ? memory.dialect->put_status : 201,
+			 memory.dialect->is_json ? told : "");
 }
 
 static inline void memory_get(const struct httpd_request *request, const char *key,
@@ -137,7 +137,7 @@ static inline void memory_get(const struct httpd_request *request, const char *k
 	}
 	size = memory.objects[i].data.size;
 	last = size - 1;
-	if (range) {
+	if (range && !memory.whole) {
 		sscanf(range, "bytes=%llu-%llu", &first, &last);
 		if (first >= size) {
 			memory_error(reply, 416, "InvalidRange");
@@ -214,9 +214,18 @@ static inline void memory_list(const struct httpd_request *request, struct httpd
 static inline void memory_note(const struct httpd_request *request, char *text, size_t capacity)
 {
 	static const char *const headers[] =
-		{"Authorization",       "Content-Type",  "Metadata",
-		 "X-IDENTITY-HEADER",   "x-ms-version",  "x-ms-blob-type",
-		 "x-goog-user-project", "If-None-Match", "sig"};
+		{"Authorization",
+		 "Content-Type",
+		 "Metadata",
+		 "X-IDENTITY-HEADER",
+		 "x-ms-version",
+		 "x-ms-blob-type",
+		 "x-goog-user-project",
+		 "If-None-Match",
+		 "x-amz-checksum-crc32c",
+		 "x-amz-request-payer",
+		 "x-amz-server-side-encryption",
+		 "sig"};
 	size_t used = strlen(text);
 
 	used += (size_t)snprintf(text + used, capacity - used, "%s %s", request->method,
@@ -255,8 +264,17 @@ static inline bool memory_misbehave(const struct httpd_request *request, struct 
 	auto_free char *wanted = text_format("Bearer %s", memory.token);
 
 	memory.fault += fault != NULL;
-	if (fault && strcmp(fault, "reset") == 0)
+	memory.whole = fault && strcmp(fault, "whole") == 0;
+	if (fault && (strcmp(fault, "reset") == 0 || strcmp(fault, "lost") == 0))
 		reply->delivery = HTTPD_RESET;
+	if (fault && strcmp(fault, "reset") == 0)
+		;
+	else if (fault && strcmp(fault, "page") == 0)
+		httpd_reply_text(reply, 200, "<html>not what you think");
+	else if (memory.whole || reply->delivery == HTTPD_RESET)
+		return false;
+	else if (memory.dialect->refuse && memory.dialect->refuse(request, reply))
+		;
 	else if (fault && fault[0])
 		memory_error(reply, atoi(fault), fault + 4);
 	else if (memory.token[0] && (!authorization || strcmp(authorization, wanted) != 0))

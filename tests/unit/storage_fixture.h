@@ -11,12 +11,7 @@
 #include "base/walk.h"
 #include "err_kind.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

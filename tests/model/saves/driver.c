@@ -35,6 +35,7 @@ struct sim {
 	char *text;
 };
 
+/* Takes the list. */
 static const char *join(struct sim *sim, char **paths)
 {
 	size_t size = 1;
@@ -47,15 +48,8 @@ static const char *join(struct sim *sim, char **paths)
 		strcat(sim->text, *path);
 		strcat(sim->text, "\n");
 	}
+	path_list_free(paths);
 	return sim->text;
-}
-
-static struct file_look look_at(void *arg, const char *path)
-{
-	struct sim_file file = {0};
-
-	((struct sim *)arg)->look(path, &file);
-	return (struct file_look){file.exists, file.link, file.size, file.written_ns};
 }
 
 /* --- its life --- */
@@ -65,7 +59,7 @@ SIM struct sim *sim_new(int64_t quiet_ms, sim_look_fn *look)
 	struct sim *sim = memory_new(sizeof(*sim));
 
 	detector_init(&sim->detector, quiet_ms, NULL);
-	sim->detector.questions = (struct detector_questions){.look = look_at, .arg = sim};
+	sim->detector.questions = (struct detector_questions){.look = look_at, .arg = &sim->look};
 	sim->look = look;
 	return sim;
 }
@@ -91,9 +85,9 @@ SIM void sim_shim(struct sim *sim, int event, int pid, int descriptor, unsigned 
 				       .flags = flags,
 				       .step = -1,
 				       .path = path,
-				       .path2 = path2};
+				       .path2 = path2,
+				       .lost = event == 0};
 
-	message.lost = event == 0;
 	sim->detector.table.position = position;
 	detector_handle_shim(&sim->detector, &message, now_ms);
 }
@@ -160,14 +154,9 @@ SIM void sim_writer_seen(struct sim *sim, int pid)
 /* The files of writers without the library that somebody may still hold. */
 SIM const char *sim_unclosed(struct sim *sim, int64_t now_ms)
 {
-	char **paths;
-
 	if (!detector_waits_for_untracked(&sim->detector, now_ms))
 		return "";
-	paths = detector_list_marked(&sim->detector, FILE_UNCLOSED);
-	(void)join(sim, paths);
-	path_list_free(paths);
-	return sim->text;
+	return join(sim, detector_list_marked(&sim->detector, FILE_UNCLOSED));
 }
 
 SIM void sim_all_closed(struct sim *sim, const char *path)
@@ -363,11 +352,7 @@ SIM int64_t sim_still_ms(const struct sim *sim)
 
 SIM const char *sim_under_way(struct sim *sim)
 {
-	char **paths = detector_list(&sim->detector, detector_each_under_way);
-
-	(void)join(sim, paths);
-	path_list_free(paths);
-	return sim->text;
+	return join(sim, detector_list(&sim->detector, detector_each_under_way));
 }
 
 SIM uint64_t sim_first_position(const struct sim *sim, uint64_t none)

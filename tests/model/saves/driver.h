@@ -22,6 +22,15 @@ struct sim_file {
 typedef void sim_look_fn(const char *path, struct sim_file *file);
 typedef int sim_held_fn(int pid, int descriptor);
 
+/* A look at the directory; `arg` points to the function. */
+static inline struct file_look look_at(void *arg, const char *path)
+{
+	struct sim_file file = {0};
+
+	(*(sim_look_fn **)arg)(path, &file);
+	return (struct file_look){file.exists, file.link, file.size, file.written_ns};
+}
+
 /* What of the directory is in a snapshot: as of upload/snapshot_contents.c. */
 struct contents;
 struct contents *contents_new(void);

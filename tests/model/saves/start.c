@@ -96,14 +96,6 @@ SIM void start_report(struct start *start, int event, int pid, int descriptor, u
 	text_set(report->paths.path2, sizeof(report->paths.path2), path2);
 }
 
-static struct file_look look_at(void *arg, const char *path)
-{
-	struct sim_file file = {0};
-
-	((struct start *)arg)->look(path, &file);
-	return (struct file_look){file.exists, file.link, file.size, file.written_ns};
-}
-
 /* The list accounts for the first `listed` reports. */
 SIM void start_left(struct start *start, const char *known, size_t listed)
 {
@@ -114,7 +106,7 @@ SIM void start_left(struct start *start, const char *known, size_t listed)
 				   .listed = listed,
 				   .list = start->under_way.paths,
 				   .look = look_at,
-				   .arg = start};
+				   .arg = &start->look};
 	char **paths;
 
 	for (size_t i = 0; i < start->report_count; i++) {

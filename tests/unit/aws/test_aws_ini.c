@@ -1,12 +1,7 @@
 /* AWS's shared files. */
 #include "storage/aws/aws_credentials.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 static const char config[] =
 	"# a comment\n"

@@ -1,9 +1,5 @@
 /* az:// URLs and what the environment adds to them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/cleanup.h"
 #include "storage/azure/azure.h"

@@ -1,9 +1,5 @@
 /* What each answer of Azure Blob Storage means. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/text.h"
 #include "err_kind.h"

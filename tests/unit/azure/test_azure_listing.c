@@ -1,9 +1,5 @@
 /* Pages of Azure's List Blobs, and what is none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/cleanup.h"
 #include "storage/azure/azure.h"

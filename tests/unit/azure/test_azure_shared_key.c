@@ -1,9 +1,5 @@
 /* The text that SharedKey signs: Microsoft's printed example, and what each part does to it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/cleanup.h"
 #include "base/digest.h"

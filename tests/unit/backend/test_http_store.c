@@ -1,12 +1,7 @@
 /* What the stores over HTTP share, where no server is needed. */
 #include "storage/backend/http_store.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <stdio.h>
 

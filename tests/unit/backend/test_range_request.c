@@ -1,9 +1,5 @@
 /* What is asked for, and which answers are taken for it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/cleanup.h"
 #include "storage/backend/http_store.h"

@@ -1,9 +1,5 @@
 /* How long to wait before the next try, by a table. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/backoff.h"
 

@@ -1,10 +1,5 @@
 /* Points in time as services write them: there, back, and what is none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/clock.h"
 

@@ -1,12 +1,7 @@
 /* The error type: kinds, wrapping, and what becomes of a text that is too long. */
 #include "base/err.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <errno.h>
 #include <string.h>

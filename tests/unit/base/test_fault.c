@@ -2,12 +2,7 @@
  * in a child. */
 #include "base/fault.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <signal.h>
 #include <stdlib.h>

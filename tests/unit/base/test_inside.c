@@ -1,12 +1,7 @@
 /* Whether a run is in the job of another one, and what is of that one. */
 #include "base/inside.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <string.h>
 

@@ -7,12 +7,7 @@
 #include "base/httpd.h"
 #include "base/text.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,13 +1,9 @@
 /* JSON from outside: what is accepted, what is refused, and which member the refusal names. */
 #include "base/json.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include <string.h>
 

@@ -3,15 +3,11 @@
 
 #include "base/clock.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #define LONG_MS 60000
 

@@ -1,12 +1,7 @@
 /* What a bar, a line and a countdown say: tables. */
 #include "base/progress.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <string.h>
 

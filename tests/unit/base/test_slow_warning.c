@@ -1,12 +1,7 @@
 /* A call that takes long is said once; one that does not leaves no word. */
 #include "base/progress.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -1,12 +1,7 @@
 /* What `reprieve status` makes of a supervisor's answer: tables. */
 #include "cli/status_text.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,7 @@
 /* What keeping bytes costs. */
 #include "cli/costs.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <math.h>
 

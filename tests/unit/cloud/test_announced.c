@@ -1,9 +1,5 @@
 /* What was told is taken back when it is gone, and not before. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/text.h"
 #include "cloud/watcher.h"

@@ -1,9 +1,5 @@
 /* Canned answers of EC2's metadata service, and of what is not it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/clock.h"
 #include "base/text.h"

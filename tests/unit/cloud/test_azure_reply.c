@@ -1,9 +1,5 @@
 /* Canned answers of Azure's metadata service, and of what is not it. The VM is vmss_4. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/clock.h"
 #include "cloud/reply.h"

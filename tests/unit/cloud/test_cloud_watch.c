@@ -1,9 +1,5 @@
 /* The watchers against the mocks, over real sockets: what is told, and what is not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

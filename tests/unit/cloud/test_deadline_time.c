@@ -1,11 +1,8 @@
 /* Ends that are known beforehand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "cloud/watcher.h"
 

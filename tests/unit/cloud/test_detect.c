@@ -1,9 +1,5 @@
 /* Which cloud is this? By tables. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "cloud/watcher.h"
 

@@ -1,9 +1,5 @@
 /* What a notice file says. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/clock.h"
 #include "cloud/reply.h"

@@ -1,9 +1,5 @@
 /* Canned answers of the Compute Engine metadata server, and of what is not it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/clock.h"
 #include "cloud/reply.h"

@@ -1,9 +1,5 @@
 /* When a source that gives no usable answer becomes news. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "cloud/watcher.h"
 

@@ -1,9 +1,5 @@
 /* The client against the server: what goes over, and how it fails. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -1,9 +1,5 @@
 /* Merging: what each further notice means for the whole. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/clock.h"
 #include "base/text.h"

@@ -1,9 +1,5 @@
 /* Bodies, and whose clock to believe. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "cloud/reply.h"
 

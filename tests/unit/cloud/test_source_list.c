@@ -1,9 +1,5 @@
 /* The list of sources as people write it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "cloud/watcher.h"
 

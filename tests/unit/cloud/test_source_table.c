@@ -5,14 +5,10 @@
 
 #include "base/text.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #define LAPTOP .dmi_readable = true, .dmi_vendor = "LENOVO"
 #define NAMED                    \

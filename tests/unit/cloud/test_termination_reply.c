@@ -1,9 +1,5 @@
 /* Canned answers of Alibaba's and Tencent's metadata services. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "cloud/reply.h"
 

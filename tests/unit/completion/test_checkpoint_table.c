@@ -8,15 +8,11 @@
 #include "base/text.h"
 
 #include <search.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 static int set_up(void **state)
 {

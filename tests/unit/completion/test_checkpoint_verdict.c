@@ -4,13 +4,9 @@
 
 #include "workspace/workspace.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #define QUIET 1000
 #define NEVER INT64_MAX

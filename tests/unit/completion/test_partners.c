@@ -3,12 +3,7 @@
 
 #include "base/json.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 /* Each letter is a name, with its lag in ms behind the number; a capital one comes before it. */
 static const struct {

@@ -8,12 +8,7 @@
 #include "core/model.h"
 #include "effect_names.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +24,11 @@ static inline void post(struct story *story, struct job_event event)
 {
 	story->effects.count = 0;
 	job_step(&story->model, &story->rules, &story->view, &event, &story->effects);
+}
+
+static inline void post_kind(struct story *story, enum job_event_kind kind)
+{
+	post(story, (struct job_event){.kind = kind});
 }
 
 static inline const struct job_effect *find(const struct story *story, enum job_effect_kind kind)
@@ -76,7 +76,7 @@ static inline void start(struct story *story, enum request_method ask)
 				       .claim = {.phase = ATTEMPT_CLAIMED, .step = -1}});
 	check_done(story, JOB_DO_LAUNCH, true);
 	story->view.child_running = true;
-	post(story, (struct job_event){.kind = JOB_EV_LAUNCHED});
+	post_kind(story, JOB_EV_LAUNCHED);
 }
 
 static inline void complete(struct story *story, uint64_t generation, bool fresh)
@@ -104,9 +104,16 @@ static inline struct outcome_facts facts_of(const struct story *story)
 	return job_outcome_facts(&story->model, &story->rules, &story->view, UNSAVED_NOTHING);
 }
 
-static inline void post_kind(struct story *story, enum job_event_kind kind)
+static inline void post_timer(struct story *story, enum job_timer timer)
 {
-	post(story, (struct job_event){.kind = kind});
+	post(story, (struct job_event){.kind = JOB_EV_TIMER, .timer = timer});
+}
+
+/* `alone`: there is no other notice. */
+static inline void announce(struct story *story, int64_t deadline_ms, bool alone)
+{
+	post(story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
+				       .stop = {.deadline_ms = deadline_ms, .alone = alone}});
 }
 
 static inline void exit_with_pending(struct story *story, bool noticed)
@@ -115,10 +122,9 @@ static inline void exit_with_pending(struct story *story, bool noticed)
 	complete(story, 1, true);
 	check_done(story, JOB_DO_TAKE_SNAPSHOT, true);
 	if (noticed)
-		post(story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
-					       .stop = {.deadline_ms = 2000000, .alone = true}});
+		announce(story, 2000000, true);
 	story->view.child_running = false;
-	post(story, (struct job_event){.kind = JOB_EV_CHILD_EXITED});
+	post_kind(story, JOB_EV_CHILD_EXITED);
 	assert_int_equal(story->model.state, JOB_UPLOADING);
 	check_done(story, JOB_DO_END, false);
 }
@@ -144,7 +150,7 @@ static inline void is_superseded(struct story *story)
 static inline void begin_save(struct story *story)
 {
 	story->view.directory.saving = true;
-	post(story, (struct job_event){.kind = JOB_EV_SAVE_STARTED});
+	post_kind(story, JOB_EV_SAVE_STARTED);
 	story->view.now_ms += 3000;
 }
 

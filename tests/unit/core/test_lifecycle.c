@@ -1,13 +1,9 @@
 /* Walks every world that the job machine can reach, and holds what must be true in all of them. */
 #include "core/model.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 struct world {
 	enum job_state state;

@@ -54,8 +54,7 @@ static void test_a_notice_that_the_gang_has_answered(void **state)
 	(void)state;
 	start(&story, REQUEST_SIGNAL);
 	story.rules.of_gang = true;
-	post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
-					.stop = {.deadline_ms = 1120000, .alone = true}});
+	announce(&story, 1120000, true);
 	check_done(&story, JOB_DO_SHARE_REQUEST, false);
 	post_kind(&story, JOB_EV_SENDING);
 	post(&story, (struct job_event){.kind = JOB_EV_GANG_TOLD, .gang.event = 7});
@@ -106,8 +105,7 @@ static void test_a_member_stays_for_the_others(void **state)
 		check_done(&story, JOB_DO_END, false);
 		story.view.now_ms += story.rules.flush_ms;
 		if (late)
-			post(&story,
-			     (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_FLUSH});
+			post_timer(&story, TIMER_FLUSH);
 		else
 			post_kind(&story, JOB_EV_GANG_LEFT);
 		check_done(&story, JOB_DO_END, true);
@@ -144,8 +142,7 @@ static void test_a_round_after_the_answer_is_not_waited_for(void **state)
 	story.rules.of_gang = true;
 	complete(&story, 1, false);
 	end_snapshot(&story, (struct snapshot_event){.durable = true, .checkpoint.generation = 1});
-	post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
-					.stop = {.deadline_ms = 1120000, .alone = true}});
+	announce(&story, 1120000, true);
 	post(&story, (struct job_event){.kind = JOB_EV_GANG_ANSWERED,
 					.gang = {.event = 7, .notice_is_over = true}});
 	story.view.child_running = false;
@@ -155,7 +152,7 @@ static void test_a_round_after_the_answer_is_not_waited_for(void **state)
 	assert_true(story.model.due_ms[TIMER_FLUSH] <= story.view.now_ms + 1000);
 	story.view.awaits_gang = true;
 	story.view.now_ms = story.model.due_ms[TIMER_FLUSH];
-	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_FLUSH});
+	post_timer(&story, TIMER_FLUSH);
 	check_done(&story, JOB_DO_CANCEL_SNAPSHOTS, true);
 	check_done(&story, JOB_DO_END, true);
 	assert_true(facts_of(&story).all_durable);
@@ -177,15 +174,14 @@ static void test_a_job_that_the_gang_needs_goes_on(void **state)
 		start(&story, REQUEST_SIGNAL);
 		story.rules.of_gang = true;
 		story.view.gang_needs_job = rows[i].needed;
-		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
-						.stop = {.deadline_ms = 1120000, .alone = true}});
+		announce(&story, 1120000, true);
 		post_kind(&story, JOB_EV_SENDING);
 		post(&story, (struct job_event){.kind = JOB_EV_GANG_TOLD, .gang.event = 7});
 		complete(&story, 1, true);
 		story.view.now_ms += 5000;
 		if (rows[i].late)
 			story.view.now_ms = story.model.budget.ask_until_ms;
-		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SETTLING});
+		post_timer(&story, TIMER_SETTLING);
 		assert_int_equal(story.model.state,
 				 rows[i].stops ? JOB_STOPPING : JOB_CHECKPOINTING);
 		post(&story, (struct job_event){.kind = JOB_EV_GANG_ANSWERED,
@@ -216,8 +212,7 @@ static void test_a_notice_that_nobody_answers(void **state)
 	story.rules.of_gang = true;
 	complete(&story, 1, false);
 	end_snapshot(&story, (struct snapshot_event){.durable = true, .checkpoint.generation = 1});
-	post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
-					.stop = {.deadline_ms = 1120000, .alone = true}});
+	announce(&story, 1120000, true);
 	post(&story, over);
 	assert_int_equal(story.model.state, JOB_STOPPING);
 	complete(&story, 2, false);
@@ -235,7 +230,7 @@ static void test_the_others_are_not_waited_for_for_ever(void **state)
 	exit_with_pending(&story, false);
 	story.view.awaits_gang = true;
 	story.view.now_ms += story.rules.flush_ms;
-	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_FLUSH});
+	post_timer(&story, TIMER_FLUSH);
 	check_done(&story, JOB_DO_END, true);
 	assert_true(story.model.flush.given_up);
 	assert_false(facts_of(&story).all_durable);
@@ -281,7 +276,7 @@ static void test_asked_during_a_save(void **state)
 	story.view.directory.saving = true;
 	post(&story, (struct job_event){.kind = JOB_EV_GANG_ASKS, .gang = {.event = 3}});
 	check_done(&story, JOB_DO_ASK, true);
-	post(&story, (struct job_event){.kind = JOB_EV_SENDING});
+	post_kind(&story, JOB_EV_SENDING);
 	post(&story, (struct job_event){.kind = JOB_EV_GANG_ASKS, .gang = {.event = 5}});
 	complete(&story, 1, true);
 	assert_int_equal(request_table_saw(&story.model.requests), 3);
@@ -298,7 +293,7 @@ static void test_another_members_checkpoint_is_an_answer(void **state)
 	start(&story, REQUEST_SIGNAL);
 	story.rules.of_gang = true;
 	post(&story, (struct job_event){.kind = JOB_EV_GANG_ASKS, .gang = {.event = 3}});
-	post(&story, (struct job_event){.kind = JOB_EV_SENDING});
+	post_kind(&story, JOB_EV_SENDING);
 	story.view.now_ms += 5000;
 	post(&story, (struct job_event){.kind = JOB_EV_GANG_ANSWERED, .gang = {.event = 2}});
 	assert_false(story.model.asking.answered);

@@ -3,12 +3,7 @@
 
 #include "base/clock.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 /* A job with a store that has ended, was never asked, and of which all is durable. */
 #define ENDED .attempt = ATTEMPT_CLAIMED, .facts.managed = true, .flush.began_ms = 5000

@@ -9,14 +9,12 @@
 #include "effect_names.h"
 #include "world.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #define HISTORIES_ALL 1000000
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

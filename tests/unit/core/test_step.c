@@ -127,7 +127,7 @@ static void test_claims(void **state)
 				 rows[i].claim.restored || rows[i].claim.any_checkpoint
 					 ? story.view.now_ms
 					 : 0);
-		post(&story, (struct job_event){.kind = JOB_EV_LAUNCHED});
+		post_kind(&story, JOB_EV_LAUNCHED);
 		/* Whoever writes a checkpoint is managed from then on. */
 		complete(&story, 1, true);
 		assert_true(facts_of(&story).managed);
@@ -146,7 +146,7 @@ static void test_whoever_writes_is_managed(void **state)
 		struct story story;
 
 		start(&story, REQUEST_NONE);
-		post(&story, (struct job_event){.kind = JOB_EV_ADVICE});
+		post_kind(&story, JOB_EV_ADVICE);
 		assert_false(facts_of(&story).managed);
 		post(&story, (struct job_event){.kind = kinds[i]});
 		if (!facts_of(&story).managed)
@@ -188,7 +188,7 @@ static void test_refused_clients(void **state)
 			end_snapshot(&story, (struct snapshot_event){.error = ERR_EXISTS});
 		}
 		if (rows[i].exited)
-			post(&story, (struct job_event){.kind = JOB_EV_CHILD_EXITED});
+			post_kind(&story, JOB_EV_CHILD_EXITED);
 		story.effects.count = 0;
 		post(&story, (struct job_event){.kind = JOB_EV_CLIENT, .client = &client});
 		effect = find(&story, JOB_DO_REFUSE);
@@ -222,8 +222,8 @@ static void test_a_client_is_served(void **state)
 		post(&story, (struct job_event){.kind = JOB_EV_CLIENT, .client = &client});
 		check_done(&story, JOB_DO_REFUSE, false);
 		check_done(&story, JOB_DO_ASK, true);
-		post(&story, (struct job_event){.kind = JOB_EV_SENDING});
-		post(&story, (struct job_event){.kind = JOB_EV_ASKED});
+		post_kind(&story, JOB_EV_SENDING);
+		post_kind(&story, JOB_EV_ASKED);
 		effect = find(&story, JOB_DO_REPLY);
 		assert_non_null(effect);
 		assert_int_equal(effect->reply, REQUEST_DO_REPLY_ASKED);
@@ -264,8 +264,8 @@ static void test_a_client_hears_of_a_failing_store(void **state)
 
 		start(&story, REQUEST_SIGNAL);
 		post(&story, (struct job_event){.kind = JOB_EV_CLIENT, .client = &client});
-		post(&story, (struct job_event){.kind = JOB_EV_SENDING});
-		post(&story, (struct job_event){.kind = JOB_EV_ASKED});
+		post_kind(&story, JOB_EV_SENDING);
+		post_kind(&story, JOB_EV_ASKED);
 		complete(&story, 1, true);
 		check_done(&story, JOB_DO_TAKE_SNAPSHOT, true);
 		end_snapshot(&story, rows[i].snapshot);
@@ -335,7 +335,7 @@ static void nothing_is_left(struct story *story)
 static void asks_twice_during_a_save(struct story *story)
 {
 	post(story, (struct job_event){.kind = JOB_EV_CLIENT, .client = &client});
-	post(story, (struct job_event){.kind = JOB_EV_SENDING});
+	post_kind(story, JOB_EV_SENDING);
 	story->view.directory.saving = true;
 	post(story, (struct job_event){.kind = JOB_EV_CLIENT, .client = &other});
 }
@@ -343,7 +343,7 @@ static void asks_twice_during_a_save(struct story *story)
 static void is_asked_regularly(struct story *story)
 {
 	story->rules.every_ms = 30000;
-	post(story, (struct job_event){.kind = JOB_EV_LAUNCHED});
+	post_kind(story, JOB_EV_LAUNCHED);
 }
 
 /* Nobody else comes back to what waits: its timer is armed. */
@@ -406,7 +406,7 @@ static void test_an_upload_that_falls_behind(void **state)
 		start(&story, REQUEST_NONE);
 		rows[i].happens(&story);
 		story.view.now_ms += rows[i].wait_ms;
-		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_POINT});
+		post_timer(&story, TIMER_POINT);
 		if (says(&story, SAY_UPLOAD_BEHIND) != rows[i].said)
 			fail_msg("row %zu", i);
 		stop(&story);
@@ -490,7 +490,7 @@ static void test_less_than_a_checkpoint_is_not_saved(void **state)
 	complete(&story, 1, true);
 	check_done(&story, JOB_DO_TAKE_SNAPSHOT, false);
 	story.model.due_ms[TIMER_SNAPSHOT] = story.view.now_ms;
-	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SNAPSHOT});
+	post_timer(&story, TIMER_SNAPSHOT);
 	check_done(&story, JOB_DO_TAKE_SNAPSHOT, false);
 	assert_int_equal(story.model.due_ms[TIMER_SNAPSHOT], CLOCK_NEVER);
 	story.view.directory.holds_less = false;
@@ -521,10 +521,9 @@ static void test_when_work_is_at_risk(void **state)
 		if (rows[i].superseded)
 			is_superseded(&story);
 		if (rows[i].ends)
-			post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
-							.stop = {.deadline_ms = 9000000}});
+			announce(&story, 9000000, false);
 		story.view.now_ms += 600000;
-		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_RISK});
+		post_timer(&story, TIMER_RISK);
 		if (says(&story, SAY_AT_RISK) != rows[i].said)
 			fail_msg("row %zu", i);
 		/* Later and later. */
@@ -545,7 +544,7 @@ static void test_a_store_that_works_again(void **state)
 	store_fails(&story);
 	assert_true(says(&story, SAY_NOT_DURABLE));
 	story.view.now_ms = story.model.due_ms[TIMER_RETRY];
-	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_RETRY});
+	post_timer(&story, TIMER_RETRY);
 	end_snapshot(&story, (struct snapshot_event){.durable = true});
 	assert_true(says(&story, SAY_STORE_WORKS));
 	complete(&story, 2, true);
@@ -569,11 +568,10 @@ static void test_a_late_claim_hurries(void **state)
 		story.model.attempt = ATTEMPT_CLAIMING;
 		assert_false(job_may_upload_early(&story.model));
 		if (rows[i].noticed)
-			post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
-							.stop = {.deadline_ms = 2000000}});
+			announce(&story, 2000000, false);
 		if (rows[i].ended) {
 			story.view.child_running = false;
-			post(&story, (struct job_event){.kind = JOB_EV_CHILD_EXITED});
+			post_kind(&story, JOB_EV_CHILD_EXITED);
 			assert_int_equal(story.model.state, JOB_UPLOADING);
 		}
 		post(&story, (struct job_event){.kind = JOB_EV_CLAIMED,
@@ -630,8 +628,7 @@ static void test_a_notice_ends_the_wait_for_a_snapshot(void **state)
 			end_snapshot(&story, (struct snapshot_event){.durable = true});
 	}
 	check_done(&story, JOB_DO_TAKE_SNAPSHOT, false);
-	post(&story,
-	     (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED, .stop = {.deadline_ms = 2000000}});
+	announce(&story, 2000000, false);
 	check_done(&story, JOB_DO_TAKE_SNAPSHOT, true);
 	stop(&story);
 }
@@ -663,11 +660,11 @@ static void test_what_running_files_are_saved_with(void **state)
 		begin(&story, REQUEST_NONE);
 		post(&story, (struct job_event){.kind = JOB_EV_RESTORED, .claim = rows[i].claim});
 		story.view.child_running = true;
-		post(&story, (struct job_event){.kind = JOB_EV_LAUNCHED});
+		post_kind(&story, JOB_EV_LAUNCHED);
 		story.view.directory.running_generation = 1;
 		story.view.directory.only_running = true;
 		story.view.directory.running_work = rows[i].work;
-		post(&story, (struct job_event){.kind = JOB_EV_CHILD_EXITED});
+		post_kind(&story, JOB_EV_CHILD_EXITED);
 		check_done(&story, JOB_DO_TAKE_SNAPSHOT, true);
 		newest = &story.model.newest;
 		assert_int_equal(newest->step, rows[i].step);
@@ -843,7 +840,7 @@ static void test_a_job_that_cannot_be_asked(void **state)
 	(void)state;
 	start(&story, REQUEST_SIGNAL);
 	post(&story, (struct job_event){.kind = JOB_EV_CLIENT, .client = &client});
-	post(&story, (struct job_event){.kind = JOB_EV_CANNOT_ASK});
+	post_kind(&story, JOB_EV_CANNOT_ASK);
 	assert_true(says(&story, SAY_CANNOT_ASK));
 	effect = find(&story, JOB_DO_REPLY);
 	assert_non_null(effect);
@@ -901,10 +898,10 @@ static void test_a_claim_without_room_is_tried_again(void **state)
 	story.model.attempt = ATTEMPT_UNCLAIMED;
 	story.model.snapshots.any_durable = true;
 	story.view.child_running = true;
-	post(&story, (struct job_event){.kind = JOB_EV_SAVE_STARTED});
+	post_kind(&story, JOB_EV_SAVE_STARTED);
 	check_done(&story, JOB_DO_CLAIM, true);
 	post(&story, no_room);
-	post(&story, (struct job_event){.kind = JOB_EV_SAVE_STARTED});
+	post_kind(&story, JOB_EV_SAVE_STARTED);
 	check_done(&story, JOB_DO_CLAIM, false);
 	for (uint64_t i = 1; i < 3; i++) {
 		complete(&story, i, true);
@@ -928,8 +925,8 @@ static void test_a_save_that_goes_on_is_used(void **state)
 
 		start(&story, REQUEST_SIGNAL);
 		post(&story, notice);
-		post(&story, (struct job_event){.kind = JOB_EV_SENDING});
-		post(&story, (struct job_event){.kind = JOB_EV_STOP_CANCELLED});
+		post_kind(&story, JOB_EV_SENDING);
+		post_kind(&story, JOB_EV_STOP_CANCELLED);
 		story.view.directory.saving = story.view.rank_saving = saving;
 		post(&story, notice);
 		assert_int_equal(says(&story, SAY_SAVE_IS_USED), saving);
@@ -946,8 +943,7 @@ static void test_a_save_of_its_own_is_not_used(void **state)
 	(void)state;
 	start(&story, REQUEST_SIGNAL);
 	story.view.directory.saving = story.view.rank_saving = true;
-	post(&story,
-	     (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED, .stop = {.deadline_ms = 2000000}});
+	announce(&story, 2000000, false);
 	assert_false(says(&story, SAY_SAVE_IS_USED));
 	check_done(&story, JOB_DO_ASK, true);
 	stop(&story);
@@ -961,13 +957,12 @@ static void test_what_tells_the_job_to_end(void **state)
 	(void)state;
 	start(&story, REQUEST_SIGNAL);
 	post(&story, (struct job_event){.kind = JOB_EV_CLIENT, .client = &client});
-	post(&story, (struct job_event){.kind = JOB_EV_SENDING});
+	post_kind(&story, JOB_EV_SENDING);
 	assert_false(story.model.facts.told_to_end);
 	complete(&story, 1, true);
-	post(&story,
-	     (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED, .stop = {.deadline_ms = 2000000}});
+	announce(&story, 2000000, false);
 	assert_false(story.model.facts.told_to_end);
-	post(&story, (struct job_event){.kind = JOB_EV_SENDING});
+	post_kind(&story, JOB_EV_SENDING);
 	assert_true(story.model.facts.told_to_end);
 	stop(&story);
 }
@@ -980,11 +975,11 @@ static void test_the_next_save_is_asked_for_when_this_one_is_over(void **state)
 	(void)state;
 	start(&story, REQUEST_SIGNAL);
 	asks_twice_during_a_save(&story);
-	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SAVE_OVER});
+	post_timer(&story, TIMER_SAVE_OVER);
 	check_done(&story, JOB_DO_ASK, false);
 	end_save(&story, 1);
 	check_done(&story, JOB_DO_ASK, false);
-	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SAVE_OVER});
+	post_timer(&story, TIMER_SAVE_OVER);
 	check_done(&story, JOB_DO_ASK, true);
 	stop(&story);
 }
@@ -1005,7 +1000,7 @@ static void test_why_a_checkpoint_was_saved(void **state)
 	check_reason(&story, true, SAVED_BY_ITSELF);
 	end_snapshot(&story, (struct snapshot_event){.durable = true});
 	post(&story, (struct job_event){.kind = JOB_EV_CLIENT, .client = &client});
-	post(&story, (struct job_event){.kind = JOB_EV_SENDING});
+	post_kind(&story, JOB_EV_SENDING);
 	check_reason(&story, false, SAVED_BY_ITSELF);
 	end_snapshot(&story, (struct snapshot_event){.durable = true});
 	check_reason(&story, true, SAVED_ON_REQUEST);
@@ -1015,7 +1010,7 @@ static void test_why_a_checkpoint_was_saved(void **state)
 	end_snapshot(&story, (struct snapshot_event){.durable = true});
 	story.view.child_running = false;
 	story.view.directory.running_generation = 1;
-	post(&story, (struct job_event){.kind = JOB_EV_CHILD_EXITED});
+	post_kind(&story, JOB_EV_CHILD_EXITED);
 	assert_int_equal(story.model.state, JOB_UPLOADING);
 	check_reason(&story, false, SAVED_AT_EXIT);
 	stop(&story);
@@ -1041,13 +1036,12 @@ static void test_a_save_decides_the_interval(void **state)
 		post(&story, (struct job_event){.kind = JOB_EV_RESTORED,
 						.claim = {.phase = ATTEMPT_CLAIMED, .step = -1}});
 		story.view.child_running = true;
-		post(&story, (struct job_event){.kind = JOB_EV_LAUNCHED});
+		post_kind(&story, JOB_EV_LAUNCHED);
 		assert_int_equal(says(&story, SAY_INTERVAL), rows[i].every_auto);
 		if (rows[i].every_auto)
 			assert_int_equal(story.model.measured.interval.save_ms, -1);
 		if (rows[i].noticed)
-			post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
-							.stop = {.deadline_ms = 2000000}});
+			announce(&story, 2000000, false);
 		begin_save(&story);
 		story.view.directory.saving = false;
 		saved.written_ms = story.view.now_ms;
@@ -1082,7 +1076,7 @@ static void test_an_interval_begins_with_a_save(void **state)
 		story.view.now_ms += 20000;
 		complete(&story, 1, false);
 		story.view.now_ms += 10000;
-		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_INTERVAL});
+		post_timer(&story, TIMER_INTERVAL);
 		check_done(&story, JOB_DO_ASK, rows[i].asked);
 		assert_int_equal(story.model.due_ms[TIMER_INTERVAL],
 				 story.view.now_ms + (rows[i].asked ? 30000 : 20000));
@@ -1136,7 +1130,7 @@ static void test_a_window_that_is_too_short_is_said_once(void **state)
 	for (uint64_t generation = 1; generation <= 2; generation++) {
 		complete(&story, generation, true);
 		story.view.now_ms += 600000;
-		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SNAPSHOT});
+		post_timer(&story, TIMER_SNAPSHOT);
 		end_snapshot(&story, (struct snapshot_event){.durable = true, .took_ms = 8000});
 		assert_int_equal(says(&story, SAY_WINDOW_TOO_SHORT), generation == 1);
 	}
@@ -1158,7 +1152,7 @@ static void test_what_is_not_whole_is_no_failure_of_the_store(void **state)
 		end_snapshot(&story, failed);
 		assert_int_equal(says(&story, SAY_NOT_DURABLE), !not_whole);
 		assert_true(not_whole == says(&story, SAY_STILL_FAILING));
-		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_RETRY});
+		post_timer(&story, TIMER_RETRY);
 		check_done(&story, JOB_DO_TAKE_SNAPSHOT, true);
 		end_snapshot(&story, (struct snapshot_event){.durable = true});
 		assert_int_equal(says(&story, SAY_STORE_WORKS), !not_whole);

@@ -1,11 +1,6 @@
 #include "core/model.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 /* When SIGTERMs come, in ms after the first, and which of them begin a wish. */
 static void test_table(void **state)

@@ -16,7 +16,7 @@ static void test_the_last_snapshot_is_tried_again(void **state)
 	assert_int_equal(job_next_due_ms(&story.model, &timer), story.view.now_ms + 500);
 	assert_int_equal(timer, TIMER_RETRY);
 	story.view.now_ms += 500;
-	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_RETRY});
+	post_timer(&story, TIMER_RETRY);
 	check_done(&story, JOB_DO_TAKE_SNAPSHOT, true);
 	/* The next try would come too late. */
 	story.view.now_ms += 59001;
@@ -41,7 +41,7 @@ static void test_flush_time_is_not_the_limit_at_a_notice(void **state)
 	end_snapshot(&story, (struct snapshot_event){.error = ERR_RETRY});
 	assert_false(story.model.flush.given_up);
 	check_done(&story, JOB_DO_END, false);
-	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_FLUSH});
+	post_timer(&story, TIMER_FLUSH);
 	assert_false(story.model.flush.given_up);
 	check_done(&story, JOB_DO_END, false);
 	stop(&story);
@@ -70,8 +70,7 @@ static void test_a_refusal_is_final(void **state)
 			end_snapshot(&story, (struct snapshot_event){.error = rows[i].error});
 			story.view.now_ms += 500;
 			if (story.model.due_ms[TIMER_RETRY] != CLOCK_NEVER)
-				post(&story, (struct job_event){.kind = JOB_EV_TIMER,
-								.timer = TIMER_RETRY});
+				post_timer(&story, TIMER_RETRY);
 		} while (find(&story, JOB_DO_TAKE_SNAPSHOT) && tries < 500);
 		assert_true(story.model.state == JOB_OVER);
 		assert_true(rows[i].refused ? tries <= 4 : tries >= 100);
@@ -155,15 +154,14 @@ static void test_asked_at_a_notice(void **state)
 
 		start(&story, rows[i].ask);
 		complete(&story, 1, true);
-		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
-						.stop = {.deadline_ms = 1120000, .alone = true}});
+		announce(&story, 1120000, true);
 		assert_int_equal(story.model.state, JOB_CHECKPOINTING);
 		check_done(&story, JOB_DO_HURRY_STORE, true);
 		check_done(&story, JOB_DO_HOLD_SIGTERM, true);
 		if ((find(&story, JOB_DO_ASK) != NULL) != rows[i].asked)
 			fail_msg("row %zu", i);
 		assert_true(facts_of(&story).noticed);
-		post(&story, (struct job_event){.kind = JOB_EV_STOP_CANCELLED});
+		post_kind(&story, JOB_EV_STOP_CANCELLED);
 		assert_int_equal(story.model.state, JOB_RUNNING);
 		check_done(&story, JOB_DO_CALM_STORE, true);
 		check_done(&story, JOB_DO_UNHOLD_SIGTERM, true);
@@ -204,20 +202,17 @@ static void test_a_first_save_may_come_until_the_last_moment(void **state)
 						.claim = {.phase = ATTEMPT_CLAIMED, .step = -1}});
 		story.view.child_running = true;
 		story.view.saves_elsewhere = rows[i].elsewhere;
-		post(&story, (struct job_event){.kind = JOB_EV_LAUNCHED});
+		post_kind(&story, JOB_EV_LAUNCHED);
 		story.view.now_ms += rows[i].ran_ms;
-		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
-						.stop = {.deadline_ms = story.view.now_ms + 2000,
-							 .alone = true}});
+		announce(&story, story.view.now_ms + 2000, true);
 		assert_true(story.model.budget.ask_until_ms < story.model.budget.stop_until_ms);
 		story.view.now_ms = story.model.budget.ask_until_ms;
-		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_BUDGET});
+		post_timer(&story, TIMER_BUDGET);
 		if ((story.model.state == JOB_CHECKPOINTING) != rows[i].waits)
 			fail_msg("row %zu: state %d", i, (int)story.model.state);
 		story.view.now_ms = story.model.budget.stop_until_ms;
 		if (rows[i].waits)
-			post(&story,
-			     (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_BUDGET});
+			post_timer(&story, TIMER_BUDGET);
 		assert_int_equal(story.model.state, JOB_STOPPING);
 		stop(&story);
 	}
@@ -243,8 +238,7 @@ static void test_its_own_word_is_not_waited_upon(void **state)
 		struct story story;
 
 		start(&story, REQUEST_FLAG);
-		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
-						.stop = {.deadline_ms = 1120000, .alone = true}});
+		announce(&story, 1120000, true);
 		post(&story, (struct job_event){.kind = JOB_EV_SENDING, .by_flag = true});
 		post(&story, (struct job_event){.kind = JOB_EV_ASKED, .by_flag = true});
 		story.view.directory.last_write_ms = story.view.now_ms;
@@ -253,7 +247,7 @@ static void test_its_own_word_is_not_waited_upon(void **state)
 		story.view.now_ms += rows[i].still_ms;
 		story.view.directory.own_word = rows[i].own_word;
 		story.view.directory.saving = rows[i].saving;
-		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SETTLING});
+		post_timer(&story, TIMER_SETTLING);
 		if ((story.model.state == JOB_STOPPING) != rows[i].stops)
 			fail_msg("row %zu: state %d", i, (int)story.model.state);
 		stop(&story);
@@ -268,7 +262,7 @@ static void test_out_of_time(void **state)
 	(void)state;
 	exit_with_pending(&story, true);
 	story.view.now_ms = 2000000;
-	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_BUDGET});
+	post_timer(&story, TIMER_BUDGET);
 	check_done(&story, JOB_DO_CANCEL_SNAPSHOTS, true);
 	assert_true(says(&story, SAY_OUT_OF_TIME));
 	assert_false(facts_of(&story).all_durable);
@@ -294,8 +288,7 @@ static void test_the_plan_knows_who_can_be_asked(void **state)
 
 		start(&story, rows[i].ask);
 		story.view.has_target = rows[i].has_target;
-		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
-						.stop = {.deadline_ms = 2000000}});
+		announce(&story, 2000000, false);
 		assert_true(story.model.plan.made);
 		assert_int_equal(story.model.plan.facts.can_ask, rows[i].can_ask);
 		stop(&story);
@@ -331,14 +324,12 @@ static void test_a_late_notice(void **state)
 
 	(void)state;
 	exit_with_pending(&story, true);
-	post(&story,
-	     (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED, .stop = {.deadline_ms = 1900000}});
+	announce(&story, 1900000, false);
 	assert_false(story.model.facts.noticed_late);
 	stop(&story);
 	exit_with_pending(&story, false);
 	assert_false(story.model.facts.noticed);
-	post(&story,
-	     (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED, .stop = {.deadline_ms = 1900000}});
+	announce(&story, 1900000, false);
 	assert_true(story.model.facts.noticed_late);
 	assert_true(story.model.facts.noticed);
 	stop(&story);
@@ -356,9 +347,7 @@ static void test_a_job_that_cannot_be_asked_ends_after_a_save(void **state)
 		struct story story;
 
 		start(&story, REQUEST_NONE);
-		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
-						.stop = {.deadline_ms = story.view.now_ms + 120000,
-							 .alone = true}});
+		announce(&story, story.view.now_ms + 120000, true);
 		begin_save(&story);
 		if (!rows[i].in_time)
 			story.view.now_ms = story.model.budget.ask_until_ms;
@@ -378,13 +367,12 @@ static void test_nothing_settles_in_the_end(void **state)
 
 	(void)state;
 	start(&story, REQUEST_SIGNAL);
-	post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
-					.stop = {.deadline_ms = 1120000, .alone = true}});
-	post(&story, (struct job_event){.kind = JOB_EV_SENDING});
+	announce(&story, 1120000, true);
+	post_kind(&story, JOB_EV_SENDING);
 	complete(&story, 1, true);
 	assert_int_not_equal(story.model.due_ms[TIMER_SETTLING], CLOCK_NEVER);
 	story.view.now_ms = story.model.budget.stop_until_ms;
-	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_BUDGET});
+	post_timer(&story, TIMER_BUDGET);
 	assert_int_equal(story.model.state, JOB_STOPPING);
 	assert_int_equal(story.model.due_ms[TIMER_SETTLING], CLOCK_NEVER);
 	assert_true(story.model.facts.told_to_end);
@@ -412,12 +400,10 @@ static void test_a_job_whose_end_proves_its_save_is_killed_in_time_for_the_uploa
 
 		start(&story, REQUEST_NONE);
 		story.view.directory.saving = true;
-		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
-						.stop = {.deadline_ms = 1008000, .alone = true}});
+		announce(&story, 1008000, true);
 		while (story.model.state != JOB_STOPPING) {
 			story.view.now_ms = story.model.due_ms[TIMER_BUDGET];
-			post(&story,
-			     (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_BUDGET});
+			post_timer(&story, TIMER_BUDGET);
 		}
 		told_ms = story.view.now_ms;
 		commit_ms = story.model.budget.commit_until_ms;
@@ -433,8 +419,7 @@ static void test_a_job_whose_end_proves_its_save_is_killed_in_time_for_the_uploa
 						 since_ms < rows[i].opens_ms)
 					? at_ms
 					: 0;
-			post(&story,
-			     (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_BUDGET});
+			post_timer(&story, TIMER_BUDGET);
 		}
 		if ((story.view.now_ms < commit_ms) != rows[i].in_time)
 			fail_msg("row %zu: %d ms before the last moment", i,
@@ -465,13 +450,10 @@ static void test_the_rest_is_told_later_than_the_main_process(void **state)
 
 		start(&story, REQUEST_NONE);
 		story.view.directory.saving = rows[i].saves_until > 0;
-		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
-						.stop = {.deadline_ms = rows[i].deadline_ms,
-							 .alone = true}});
+		announce(&story, rows[i].deadline_ms, true);
 		while (story.model.state != JOB_STOPPING) {
 			story.view.now_ms = story.model.due_ms[TIMER_BUDGET];
-			post(&story,
-			     (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_BUDGET});
+			post_timer(&story, TIMER_BUDGET);
 			check_done(&story, JOB_DO_TERMINATE_REST, false);
 		}
 		check_done(&story, JOB_DO_TERMINATE, true);
@@ -481,8 +463,7 @@ static void test_the_rest_is_told_later_than_the_main_process(void **state)
 			story.view.now_ms = story.model.due_ms[TIMER_BUDGET];
 			story.view.directory.saving = (story.view.now_ms - told_ms) * 100 <
 						      share_ms * rows[i].saves_until;
-			post(&story,
-			     (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_BUDGET});
+			post_timer(&story, TIMER_BUDGET);
 			if (!find(&story, JOB_DO_TERMINATE_REST))
 				continue;
 			assert_int_equal(rest_ms, 0);
@@ -504,19 +485,18 @@ static void test_it_is_killed_again(void **state)
 
 	(void)state;
 	start(&story, REQUEST_NONE);
-	post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
-					.stop = {.deadline_ms = 1060000, .alone = true}});
+	announce(&story, 1060000, true);
 	while (story.model.state != JOB_STOPPING || !story.model.killed) {
 		assert_true(story.model.due_ms[TIMER_BUDGET] <= 1060000);
 		story.view.now_ms = story.model.due_ms[TIMER_BUDGET];
-		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_BUDGET});
+		post_timer(&story, TIMER_BUDGET);
 	}
 	for (int i = 0; i < 3; i++) {
 		check_done(&story, JOB_DO_KILL, true);
 		assert_int_equal(says(&story, SAY_KILLING), i == 0);
 		assert_int_equal(story.model.due_ms[TIMER_BUDGET], story.view.now_ms + 1000);
 		story.view.now_ms += 1000;
-		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_BUDGET});
+		post_timer(&story, TIMER_BUDGET);
 	}
 	stop(&story);
 }
@@ -540,11 +520,10 @@ static void test_a_withdrawn_notice_saves_what_is_pending(void **state)
 		struct story story;
 
 		start(&story, REQUEST_NONE);
-		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
-						.stop = {.deadline_ms = 1060000, .alone = true}});
+		announce(&story, 1060000, true);
 		rows[i].happens(&story);
 		assert_int_equal(story.model.due_ms[TIMER_SNAPSHOT], CLOCK_NEVER);
-		post(&story, (struct job_event){.kind = JOB_EV_STOP_CANCELLED});
+		post_kind(&story, JOB_EV_STOP_CANCELLED);
 		assert_true(says(&story, SAY_WITHDRAWN));
 		if ((find(&story, JOB_DO_TAKE_SNAPSHOT) ||
 		     story.model.due_ms[TIMER_SNAPSHOT] != CLOCK_NEVER) != rows[i].queued)
@@ -600,7 +579,7 @@ static void test_nobody_handles_sigterm(void **state)
 						.stop = {.deadline_ms = 1060000,
 							 .by_sigterm = rows[i].by_sigterm,
 							 .alone = true}});
-		post(&story, (struct job_event){.kind = JOB_EV_CANNOT_ASK});
+		post_kind(&story, JOB_EV_CANNOT_ASK);
 		check_done(&story, JOB_DO_FORWARD_SIGTERM, rows[i].forwarded);
 		check_done(&story, JOB_DO_STOP_TRYING, rows[i].forwarded);
 		assert_int_equal(says(&story, SAY_CANNOT_ASK), !rows[i].forwarded);
@@ -623,27 +602,22 @@ static void test_how_long_it_may_take_to_exit(void **state)
 		struct story story;
 
 		start(&story, REQUEST_SIGNAL);
-		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
-						.stop = {.deadline_ms = story.view.now_ms + 600000,
-							 .alone = true}});
-		post(&story, (struct job_event){.kind = JOB_EV_SENDING});
-		post(&story, (struct job_event){.kind = JOB_EV_ASKED});
+		announce(&story, story.view.now_ms + 600000, true);
+		post_kind(&story, JOB_EV_SENDING);
+		post_kind(&story, JOB_EV_ASKED);
 		if (rows[i].answers) {
 			complete(&story, 1, true);
 			story.view.now_ms += 1000;
-			post(&story,
-			     (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SETTLING});
+			post_timer(&story, TIMER_SETTLING);
 		} else {
 			story.view.now_ms = story.model.budget.stop_until_ms;
-			post(&story,
-			     (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_BUDGET});
+			post_timer(&story, TIMER_BUDGET);
 		}
 		assert_int_equal(story.model.state, JOB_STOPPING);
 		due_ms = -story.view.now_ms;
 		while (!story.model.killed) {
 			story.view.now_ms = story.model.due_ms[TIMER_BUDGET];
-			post(&story,
-			     (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_BUDGET});
+			post_timer(&story, TIMER_BUDGET);
 		}
 		due_ms += story.view.now_ms;
 		if (rows[i].answers ? due_ms != rows[i].until_ms : due_ms <= 0)
@@ -678,7 +652,7 @@ static void deferral_is_due(struct story *story, int64_t in_ms)
 {
 	assert_int_equal(story->model.due_ms[TIMER_DEFERRAL], story->view.now_ms + in_ms);
 	story->view.now_ms += in_ms;
-	post(story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_DEFERRAL});
+	post_timer(story, TIMER_DEFERRAL);
 }
 
 /* It would tear the save under way: it is passed on once that is complete, and the directory has
@@ -704,7 +678,7 @@ static void test_a_sigterm_waits_for_the_save_under_way(void **state)
 	deferral_is_due(&story, 20);
 	check_forwarded(&story, false);
 	story.view.now_ms += 1000;
-	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_DEFERRAL});
+	post_timer(&story, TIMER_DEFERRAL);
 	check_forwarded(&story, true);
 	stop(&story);
 }
@@ -740,7 +714,7 @@ static void test_a_directory_that_does_not_settle(void **state)
 	since_ms = story.view.now_ms;
 	while (!find(&story, JOB_DO_FORWARD_SIGTERM) && story.view.now_ms <= since_ms + 6000) {
 		story.view.directory.last_write_ms = story.view.now_ms += 20;
-		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_DEFERRAL});
+		post_timer(&story, TIMER_DEFERRAL);
 	}
 	assert_in_range(story.view.now_ms - since_ms, 5000, 5020);
 	check_forwarded(&story, true);
@@ -768,7 +742,7 @@ static void test_a_save_that_goes_on_beside_its_number(void **state)
 		story.view.directory.saving = story.view.now_ms < since_ms + 7000;
 		story.view.directory.partners_until_ms =
 			story.view.directory.saving ? since_ms + 7000 : 0;
-		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_DEFERRAL});
+		post_timer(&story, TIMER_DEFERRAL);
 	}
 	assert_in_range(story.view.now_ms - since_ms, 7000, 7020);
 	check_forwarded(&story, true);
@@ -811,22 +785,21 @@ static void test_an_answer_that_goes_on_beside_its_number(void **state)
 
 	(void)state;
 	start(&story, REQUEST_FLAG);
-	post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
-					.stop = {.deadline_ms = 1120000, .alone = true}});
+	announce(&story, 1120000, true);
 	post(&story, (struct job_event){.kind = JOB_EV_SENDING, .by_flag = true});
 	post(&story, (struct job_event){.kind = JOB_EV_ASKED, .by_flag = true});
 	complete(&story, 1, true);
 	story.view.now_ms += 6000;
 	story.view.directory.saving = true;
 	story.view.directory.partners_until_ms = story.view.now_ms + 1;
-	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SETTLING});
+	post_timer(&story, TIMER_SETTLING);
 	assert_int_equal(story.model.state, JOB_CHECKPOINTING);
 	/* Also if nothing of it is being written. */
 	story.view.directory.saving = false;
-	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SETTLING});
+	post_timer(&story, TIMER_SETTLING);
 	assert_int_equal(story.model.state, JOB_CHECKPOINTING);
 	story.view.directory.partners_until_ms = 0;
-	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SETTLING});
+	post_timer(&story, TIMER_SETTLING);
 	assert_int_equal(story.model.state, JOB_STOPPING);
 	stop(&story);
 }
@@ -852,10 +825,7 @@ static void test_what_belongs_to_a_number_comes_into_its_snapshot(void **state)
 		start(&story, REQUEST_NONE);
 		now_ms = story.view.now_ms;
 		if (rows[i].notice_ms > 0)
-			post(&story,
-			     (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
-						.stop = {.deadline_ms = now_ms + rows[i].notice_ms,
-							 .alone = true}});
+			announce(&story, now_ms + rows[i].notice_ms, true);
 		now_ms = story.view.now_ms += rows[i].over_ms;
 		story.view.directory.saving = rows[i].awaited_ms > 0;
 		if (rows[i].awaited_ms > 0)
@@ -916,15 +886,15 @@ static void test_each_sigterm_waits_for_its_own_save(void **state)
 	begin_save(&story);
 	announce_by_sigterm(&story);
 	end_save(&story, 1);
-	post(&story, (struct job_event){.kind = JOB_EV_STOP_CANCELLED});
+	post_kind(&story, JOB_EV_STOP_CANCELLED);
 	begin_save(&story);
 	announce_by_sigterm(&story);
 	end_save(&story, 2);
 	/* The next one has begun: it is waited for too. */
 	begin_save(&story);
-	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_DEFERRAL});
+	post_timer(&story, TIMER_DEFERRAL);
 	story.view.now_ms += 6000;
-	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_DEFERRAL});
+	post_timer(&story, TIMER_DEFERRAL);
 	check_forwarded(&story, false);
 	stop(&story);
 }

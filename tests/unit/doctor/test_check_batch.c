@@ -1,10 +1,6 @@
 #include "doctor/doctor.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 static char *in_grid_engine(const char *name)
 {

@@ -1,12 +1,8 @@
 #include "doctor/doctor.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 static const struct source_state ARMED = {.name = "aws", .health = SOURCE_ARMED};
 static const struct source_state STARTING = {.name = "azure", .health = SOURCE_STARTING};

@@ -1,12 +1,8 @@
 #include "doctor/doctor.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 /* As scontrol 22.05 prints it, shortened. */
 #define CONFIG(preempt, parameters, exit, wait)          \

@@ -1,11 +1,9 @@
 #include "drill/drill.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #define HERE "/home/me/proj"
 
@@ -20,6 +18,8 @@ static const struct {
 	{{"run", "--deadline=10m", "--", "x"}, "--deadline has no place"},
 	{{"run", "--metrics-file=m", "--", "x"}, "--metrics-file has no place"},
 	{{"run", "--metrics", "1", "x"}, "--metrics has no place"},
+	{{"run", "--notify", "http://127.0.0.1/", "--", "x"}, "--notify has no place"},
+	{{"run", "--restore=3-1", "--", "x"}, "--restore has no place"},
 	{{"run", "--gang=2", "--", "x"}, "reprieve drill --gang N"},
 	{{"run", "--member", "0", "--", "x"}, "reprieve drill --gang N"},
 	/* What the job is told is its own. */

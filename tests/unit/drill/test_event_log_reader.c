@@ -1,11 +1,9 @@
 #include "drill/verdict.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 static bool add(struct run_events *events, const char *line)
 {

@@ -1,12 +1,10 @@
 #include "drill/verdict.h"
 
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #define ID           \
 	{            \

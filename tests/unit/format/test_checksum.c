@@ -2,12 +2,7 @@
 #include "storage/format/checksum.h"
 #include "storage/format/xxh3_code.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <string.h>
 

@@ -4,14 +4,10 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #define PACK_A "packs/000002/000005-aaaa-0001.pack"
 #define PACK_B "packs/000002/000005-bbbb-0001.pack"

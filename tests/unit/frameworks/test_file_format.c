@@ -8,15 +8,11 @@
 #include "base/file.h"
 #include "base/text.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 static enum file_format_verdict judge_bytes(const char *name, const uint8_t *bytes, size_t size,
 					    uint64_t claimed, char why[128])

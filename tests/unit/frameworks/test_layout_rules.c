@@ -7,15 +7,11 @@
 #include "base/text.h"
 #include "workspace/checkpoint_name.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #define FILES 8
 #define TOLD 4

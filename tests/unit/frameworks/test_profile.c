@@ -3,15 +3,11 @@
 #include "base/text.h"
 #include "options/options.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 static void test_the_table(void **state)
 {

@@ -1,13 +1,9 @@
 /* Which commands start the job on all machines. */
 #include "gang/gang_identity.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 struct launcher_row {
 	/* NULL: it starts what runs on one machine, or that is not certain. */

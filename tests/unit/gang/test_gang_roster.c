@@ -1,13 +1,9 @@
 /* Who has come to the start of a gang. */
 #include "gang/gang_start.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #define JOINS_MOST 5
 

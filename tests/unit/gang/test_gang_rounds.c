@@ -1,13 +1,9 @@
 /* What a member does about the rounds of its gang. */
 #include "gang/gang_rounds.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #define NOW 100000
 #define LOG_MOST 6

@@ -1,14 +1,10 @@
 /* Whether the job has begun anew within the attempt, told by who writes its checkpoints. */
 #include "gang/gang_rounds.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 /*
  * Words: "a" to "z": this process writes; "100": a checkpoint of that step is complete; "-a": it is

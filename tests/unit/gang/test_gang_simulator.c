@@ -11,15 +11,11 @@
 #include "effort.h"
 #include "gang/gang_rounds.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #define MEMBERS_MOST 5
 #define EVENTS_MOST 4000

@@ -4,13 +4,9 @@
 #include "base/json.h"
 #include "base/text.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 static void fold(struct gang_view *view, struct gang_event event)
 {

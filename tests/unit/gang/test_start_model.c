@@ -12,15 +12,11 @@
 #include "effort.h"
 #include "gang/gang_start.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #define MEMBERS_MOST 3
 #define PROCESSES_MOST 9 /* a process keeps its number, which is its nonce, for good */

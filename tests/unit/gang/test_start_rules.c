@@ -1,13 +1,9 @@
 /* What a member does next at the start; test_start_model.c tries all orders. */
 #include "gang/gang_start.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #define AT 1000000
 

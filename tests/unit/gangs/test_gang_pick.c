@@ -1,14 +1,10 @@
 /* Whose parts of a gang's snapshot are put into one directory. */
 #include "storage/gangs/gang_choice.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #define PARTS_MOST 5
 

@@ -1,9 +1,5 @@
 /* gs:// URLs and the variables that move the endpoint. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

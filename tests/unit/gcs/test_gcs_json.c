@@ -1,9 +1,5 @@
 /* The JSON API: URLs, the body of an upload, listings and replies. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/cleanup.h"
 #include "err_kind.h"

@@ -1,9 +1,5 @@
 /* Files of Application Default Credentials: what is read, and what is refused with which words. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"

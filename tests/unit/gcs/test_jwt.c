@@ -1,9 +1,5 @@
 /* Tokens signed with RS256: the same as what openssl dgst makes of the same key and claims. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"

@@ -1,9 +1,5 @@
 /* What may be a bearer token. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "storage/http/token_endpoint.h"
 

@@ -1,12 +1,7 @@
 /* CRC-32C by known answers (RFC 3720, B.4), and by one that does it bit by bit. */
 #include "storage/http/crc32c.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <stdlib.h>
 #include <string.h>

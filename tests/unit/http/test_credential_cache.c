@@ -1,9 +1,5 @@
 /* When a credential is fetched, and what is kept when that fails. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -6,12 +6,7 @@
 #include "base/clock.h"
 #include "base/httpd.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,10 +1,6 @@
 /* The error documents of the services, what is none, and the judge. The stores' own tables are
  * tested beside them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "storage/http/store_reply.h"
 

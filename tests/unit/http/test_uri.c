@@ -1,9 +1,5 @@
 /* Percent-encoding, and where a secret may go. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/cleanup.h"
 #include "storage/http/uri.h"

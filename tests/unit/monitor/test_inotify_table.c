@@ -5,10 +5,6 @@
 #include "base/file.h"
 #include "base/text.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +12,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 static const char *const places[] = {"", "a", "a/b", "a/b/c", "ab"};
 #define PLACES (sizeof(places) / sizeof(places[0]))

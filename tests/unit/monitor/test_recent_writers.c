@@ -1,15 +1,11 @@
 /* Who wrote last, and which of them are gone: with real processes. */
 #include "monitor/monitor.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 /* A child that has ended and was not waited for. */
 static pid_t ended(int by_signal, int code)

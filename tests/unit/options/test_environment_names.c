@@ -2,13 +2,9 @@
 #include "base/text.h"
 #include "options/options.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 static void check(const char *variable, const char *expected)
 {

@@ -1,13 +1,9 @@
 /* The --keep-* options: what they take. */
 #include "options/options.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 static int set(struct retention_rules *options, const char *name, const char *value,
 	       struct err *err)

@@ -1,12 +1,7 @@
 /* How often it pays to save: tables of costs, losses and announcements. */
 #include "planning/planning.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #define HOUR 3600000LL
 

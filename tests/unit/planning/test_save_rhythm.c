@@ -1,12 +1,7 @@
 /* How often a job saves, as far as its saves tell. */
 #include "planning/planning.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 struct row {
 	const char *name;

@@ -1,12 +1,7 @@
 /* When a snapshot is begun: a table, and jobs that save at many rates. */
 #include "planning/planning.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #define NEVER SNAPSHOT_PACING_NEVER
 /* The clock of the rows: far from 0, as CLOCK_MONOTONIC is. */

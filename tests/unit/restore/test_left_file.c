@@ -4,13 +4,10 @@
 #include "base/cleanup.h"
 #include "completion/completion.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #define OPEN UNDER_WAY_UNLESS_WHOLE
 #define UNSEEN UNDER_WAY_UNSEEN

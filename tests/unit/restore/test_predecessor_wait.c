@@ -1,11 +1,6 @@
 #include "restore/predecessor_wait.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #define MARGIN PREDECESSOR_WAIT_MARGIN_MS
 #define MOST PREDECESSOR_WAIT_MOST_MS

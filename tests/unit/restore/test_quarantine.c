@@ -1,12 +1,7 @@
 /* When what was moved aside has become so much that somebody should look at it. */
 #include "restore/quarantine.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #define GIB ((uint64_t)1 << 30)
 

@@ -2,14 +2,10 @@
  * what was being written x what the store has -> what is done. */
 #include "restore/reconcile.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 /* "a:1 b/c:2 d!:3 e:4-" -> files of size 10 with that mtime, d a running one, e empty; sorted as
  * written. */

@@ -1,13 +1,9 @@
 /* Whether another number of machines can read a checkpoint, over the names that real ones have. */
 #include "restore/start.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #define FILES_MOST 10
 

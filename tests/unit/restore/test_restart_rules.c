@@ -1,12 +1,7 @@
 /* What earlier attempts mean for the next one: tables. */
 #include "restore/attempt_outcomes.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <stdio.h>
 

@@ -5,12 +5,7 @@
 #include "heard.h"
 #include "telemetry/telemetry.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <string.h>
 

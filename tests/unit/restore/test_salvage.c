@@ -4,13 +4,9 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #define NEWEST "which is part of its newest checkpoint"
 #define NONE "which is part of no checkpoint that could be left out"

@@ -1,11 +1,6 @@
 #include "scheduler/outcome.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #define EXITED(code) ((code) << 8)
 #define KILLED(signal) (signal)

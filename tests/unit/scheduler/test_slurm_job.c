@@ -1,14 +1,10 @@
 /* What scontrol tells of a job, as 22.05 writes it. */
 #include "scheduler/slurm_job.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 /* scontrol 22.05, --oneliner, shortened */
 #define SHOWN                                                                                   \

@@ -10,10 +10,6 @@
 #include "base/file.h"
 #include "process_start.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 static char place[] = "/tmp/reprieve-test.XXXXXX";
 static char channel_name[64], doorbell[64], directory[64];

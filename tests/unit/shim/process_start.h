@@ -2,12 +2,7 @@
 #ifndef PROCESS_START_H
 #define PROCESS_START_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <stdio.h>
 #include <string.h>

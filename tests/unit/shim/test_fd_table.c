@@ -1,11 +1,6 @@
 #include "shim/fd_table.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 static int set_up(void **state)
 {

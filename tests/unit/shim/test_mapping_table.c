@@ -1,11 +1,6 @@
 #include "shim/mapping_table.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 static const void *at(uintptr_t place)
 {

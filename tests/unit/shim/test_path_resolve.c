@@ -1,10 +1,6 @@
 /* Which paths lie below the directory, by their words; e2e/test_shim.py has the descriptors. */
 #include "shim/channel_writer.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
 #include <fcntl.h>
@@ -13,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 static const struct shim_header header = {.directory = "/data/ckpt", .alias = "/home/u/ckpt"};
 

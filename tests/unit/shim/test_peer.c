@@ -4,12 +4,7 @@
 
 #include "shim/channel_writer.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <signal.h>
 #include <sys/stat.h>

@@ -1,17 +1,13 @@
 /* Which names are checkpoints', and which places keep them. */
 #include "shim/channel_writer.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 /* In place of the channel: what would be sent. */
 static struct shim_header header = {.directory = "/data/checkpoints"};

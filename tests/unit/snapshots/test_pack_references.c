@@ -1,14 +1,10 @@
 /* What manifests say about packs: all that is in a pack, by pack and by place. */
 #include "storage/snapshots/inventory.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 static char key_a[] = "a.pack", key_b[] = "b.pack", name[] = "name";
 static struct manifest_pack packs[] = {{.key = key_b}, {.key = key_a}};

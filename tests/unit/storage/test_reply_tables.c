@@ -6,12 +6,7 @@
 
 #include "base/text.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 /* Everything that may be asked, with all that may be known besides. */
 static const unsigned asked[] = {

@@ -4,14 +4,10 @@
 #include "base/json.h"
 #include "base/text.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 static const char *const states[] = {"restoring", "running",   "checkpointing",
 				     "stopping",  "uploading", "ended",

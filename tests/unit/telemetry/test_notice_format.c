@@ -7,13 +7,9 @@
 #include "base/json.h"
 #include "base/text.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 static void test_file_exists_while_a_stop_stands(void **state)
 {

@@ -1,12 +1,7 @@
 /* How far a growing file has been sent. */
 #include "storage/transfer/append_progress.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 static struct file_stamp stamp(ino_t inode, uint64_t chunks)
 {

@@ -1,12 +1,7 @@
 /* Which chunk is in which pack: what is found again, by what, and which packs are relied on. */
 #include "storage/transfer/chunk_index.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <stdio.h>
 #include <string.h>

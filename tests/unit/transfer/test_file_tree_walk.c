@@ -3,12 +3,7 @@
 
 #include "base/cancel.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

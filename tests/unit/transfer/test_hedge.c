@@ -3,11 +3,7 @@
 
 #include "base/clock.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 

@@ -1,11 +1,7 @@
 /* Threads beside a job that trains: they take what it leaves, until there is a hurry. */
 #include "storage/transfer/priority_pool.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <sched.h>
 #include <sys/resource.h>

@@ -1,12 +1,7 @@
 /* What lies beside checkpoints, by its name alone. */
 #include "workspace/file_patterns.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 static const struct {
 	const char *path;

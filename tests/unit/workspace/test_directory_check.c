@@ -4,16 +4,12 @@
 #include "base/file.h"
 #include "base/text.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 /* The job saves in that directory, whatever it is called on our command line. */
 static void follow_advice(struct directory_check_facts facts, const char *advice)

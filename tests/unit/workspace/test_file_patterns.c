@@ -1,13 +1,9 @@
 /* What a file is: the names that are known, and the user's patterns. */
 #include "workspace/file_patterns.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #define ORDINARY FILE_KIND_ORDINARY
 #define RUNNING FILE_KIND_RUNNING

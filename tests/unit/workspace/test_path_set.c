@@ -1,12 +1,8 @@
 #include "workspace/file_list.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 static void test_marks(void **state)
 {
