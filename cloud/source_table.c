@@ -137,11 +137,6 @@ const struct provider *provider_by_name(const char *name)
 	return NULL;
 }
 
-const char *source_entry_name(const struct source_entry *source)
-{
-	return source->provider ? source->provider->name : "auto";
-}
-
 static int add_source(struct source_table *table, const struct provider *provider,
 		      const char *argument, struct err *err)
 {
