@@ -377,13 +377,6 @@ static void say_who_it_is(const struct job *job)
 			 gang->apart);
 }
 
-static void say_what_is_ignored(const struct job *job)
-{
-	if (sigismember(&job->inherited->ignored, SIGTERM) == 1)
-		log_note("SIGTERM was ignored when this was started (trap '' TERM): it is a notice "
-			 "all the same, and the job starts with it ignored");
-}
-
 static int run_job(struct job *job)
 {
 	const struct job_config *options = job->options;
@@ -397,17 +390,12 @@ static int run_job(struct job *job)
 	if (profile_options_format(options, &job->profile, text, sizeof(text))[0])
 		log_note("%s", text);
 	say_who_it_is(job);
-	say_what_is_ignored(job);
+	if (sigismember(&job->inherited->ignored, SIGTERM) == 1)
+		log_note("SIGTERM was ignored when this was started (trap '' TERM): it is a notice "
+			 "all the same, and the job starts with it ignored");
 	say_where_it_is_inside(options, &job->name);
 	job->slurm_script = arm_parent_death_signal(&options->signal_rules);
 	return job_run(job);
-}
-
-static enum log_level level_of(int verbosity)
-{
-	if (verbosity == 0)
-		return LOG_LEVEL_NOTE;
-	return verbosity < 0 ? LOG_LEVEL_WARN : LOG_LEVEL_DEBUG;
 }
 
 int cmd_run(int argc, char **argv)
@@ -424,7 +412,9 @@ int cmd_run(int argc, char **argv)
 	result = run_options_parse(argc, argv, &options, &err);
 	if (result != OPTION_PARSED)
 		return result == OPTION_HELPED ? 0 : report_failure(EXIT_USAGE, &err);
-	log_set_level(level_of(options.verbosity));
+	log_set_level(options.verbosity < 0   ? LOG_LEVEL_WARN
+		      : options.verbosity > 0 ? LOG_LEVEL_DEBUG
+					      : LOG_LEVEL_NOTE);
 	code = command_check_environment(options.strict);
 	if (code)
 		return code;
