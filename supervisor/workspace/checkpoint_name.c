@@ -152,11 +152,6 @@ static void read_directory(struct reading *reading, const char *path, const char
 		is_array_store(&reading->fields) || is_chunk_directory(&reading->fields);
 }
 
-static bool is_log_file(const char *name)
-{
-	return file_patterns_kind(NULL, name) != FILE_KIND_ORDINARY || strstr(name, ".log.");
-}
-
 /* "0000540/gen_0.npy": nobody calls a run with so many zeros, and the zeros of a step are many. */
 static bool is_inside_count(const struct reading *reading, const struct field *counted)
 {
@@ -170,7 +165,8 @@ static void read_own_name(struct reading *reading)
 	const struct field *counted, *trailing;
 
 	name_fields_split(&reading->fields, reading->own, strlen(reading->own));
-	if (is_log_file(reading->own) || reading->in_chunks)
+	if (file_patterns_kind(NULL, reading->own) != FILE_KIND_ORDINARY ||
+	    strstr(reading->own, ".log.") || reading->in_chunks)
 		return;
 	counted = name_fields_counted(&reading->fields);
 	trailing = found->number < 0 && !counted ? name_fields_trailing(&reading->fields) : NULL;
