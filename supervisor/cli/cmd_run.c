@@ -24,12 +24,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-static const char *environment_value(void *arg, const char *name)
-{
-	(void)arg;
-	return getenv(name);
-}
-
 static int report_failure(int code, const struct err *err)
 {
 	log_error("%s", err->text);
@@ -53,7 +47,7 @@ static int find_job_name(const struct job_config *options, const struct gang_ide
 	}
 	if (!getcwd(directory, sizeof(directory)))
 		directory[0] = '\0';
-	return job_name_find(by_variable ? NULL : options->job, &place, environment_value, NULL,
+	return job_name_find(by_variable ? NULL : options->job, &place, inside_getenv, NULL,
 			     directory, (const char *const *)options->command, name, err);
 }
 
@@ -109,7 +103,7 @@ static int check_gang(const struct job_config *options, const struct job_name *n
 static int find_members(const struct job_config *options, struct job_name *name,
 			struct gang_identity *gang, struct err *err)
 {
-	if (gang_identity_find(options->gang, options->member, environment_value, NULL,
+	if (gang_identity_find(options->gang, options->member, inside_getenv, NULL,
 			       (const char *const *)options->command, gang, err) < 0) {
 		if (!options->dry_run)
 			tell_other_members(options, gang->launch, err);
@@ -152,7 +146,7 @@ static int find_identity(const struct job_config *options, struct job_name *name
 static void say_where_it_is_inside(const struct job_config *options, const struct job_name *name)
 {
 	const char *attempt = getenv(INSIDE_VARIABLE), *outer = getenv("REPRIEVE_OUTER_JOB");
-	bool inside = inside_run(environment_value, NULL);
+	bool inside = inside_run(inside_getenv, NULL);
 
 	if (attempt && *attempt && outer && *outer && !text_equal(name->origin, "--job") &&
 	    !text_equal(name->origin, "REPRIEVE_JOB"))

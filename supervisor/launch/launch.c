@@ -218,20 +218,18 @@ static void hand_on(struct child_environment *environment)
 
 void child_environment_build(struct child_environment *environment, const struct child_facts *facts)
 {
-	char attempt[16], step[24] = "", machines[16], machine[16];
+	char step[24] = "";
 
-	snprintf(attempt, sizeof(attempt), "%u", facts->attempt ? facts->attempt : 1);
 	if (facts->step >= 0)
 		snprintf(step, sizeof(step), "%lld", (long long)facts->step);
 	add_variable(environment, "REPRIEVE_JOB", facts->job);
-	add_variable(environment, INSIDE_VARIABLE, attempt);
+	add_pair(environment,
+		 text_format(INSIDE_VARIABLE "=%u", facts->attempt ? facts->attempt : 1));
 	add_variable(environment, "REPRIEVE_RESUMING", facts->resuming ? "1" : "0");
 	add_variable(environment, "REPRIEVE_STEP", step);
 	add_variable(environment, "REPRIEVE_CHECKPOINT_DIR", facts->workspace->directory);
-	snprintf(machines, sizeof(machines), "%u", facts->members);
-	snprintf(machine, sizeof(machine), "%u", facts->member);
-	add_variable(environment, "REPRIEVE_MACHINES", machines);
-	add_variable(environment, "REPRIEVE_MACHINE", machine);
+	add_pair(environment, text_format("REPRIEVE_MACHINES=%u", facts->members));
+	add_pair(environment, text_format("REPRIEVE_MACHINE=%u", facts->member));
 	add_variable(environment, "REPRIEVE_NOTICE_FILE", facts->notice);
 	add_variable(environment, SHIM_ENV_CHANNEL, facts->channel);
 	add_variable(environment, "REPRIEVE_PAGE", facts->page);

@@ -155,12 +155,6 @@ static void *part_of(const struct option_group *group, void *options)
 	return (char *)options + group->at;
 }
 
-static const char *environment_value(void *arg, const char *name)
-{
-	(void)arg;
-	return getenv(name);
-}
-
 int option_table_read_environment(const struct verb *verb, void *options, struct err *err)
 {
 	for (const struct option_group *group = verb->groups; group->rows; group++)
@@ -169,7 +163,7 @@ int option_table_read_environment(const struct verb *verb, void *options, struct
 			const char *value = row->variable ? getenv(row->variable) : NULL;
 
 			if (row->of_one_run &&
-			    inside_is_of_outer(row->variable, environment_value, NULL))
+			    inside_is_of_outer(row->variable, inside_getenv, NULL))
 				continue;
 			if (value && *value &&
 			    option_row_set(row, part_of(group, options), value, err) < 0)
