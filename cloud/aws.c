@@ -37,8 +37,8 @@ static struct aws_attempt attempt_of(const struct instance_metadata *client, con
 /* Finds out how to get access. Blocks for two time-outs at most. */
 static enum aws_access aws_session_open(struct aws_session *session)
 {
-	bool allowed = watcher_environment(session->watcher)->aws.allows_tokenless;
-	struct cancel *cancel = watcher_cancel(session->watcher);
+	bool allowed = session->watcher->shared->environment.aws.allows_tokenless;
+	struct cancel *cancel = &session->watcher->shared->cancel;
 	struct instance_metadata *client = &session->client;
 	struct aws_attempt put, tokenless = {0};
 	struct reply reply;
@@ -126,11 +126,10 @@ static bool poll_action(struct aws_session *session, struct announced *announced
 	struct reply reply;
 	struct err err = {0};
 
-	if (watcher_get(session->watcher, &session->client, ACTION_PATH, &reply, &err) < 0) {
-		watcher_unknown(session->watcher, err.text);
-		return false;
-	}
-	aws_action_reply(&reply, &verdict);
+	if (watcher_get(session->watcher, &session->client, ACTION_PATH, &reply, &err) < 0)
+		verdict_set(&verdict, VERDICT_UNKNOWN, "%s", err.text);
+	else
+		aws_action_reply(&reply, &verdict);
 	if (verdict.kind == VERDICT_UNKNOWN) {
 		watcher_unknown(session->watcher, verdict.why);
 		return false;
@@ -183,7 +182,7 @@ static void follow_action(struct watcher *watcher)
 	struct aws_session session = {.watcher = watcher};
 	struct announced announced = {0};
 
-	if (!watcher_open(watcher, METADATA_AWS, watcher_environment(watcher)->aws.timeout_ms,
+	if (!watcher_open(watcher, METADATA_AWS, watcher->shared->environment.aws.timeout_ms,
 			  &session.client))
 		return;
 	while (!watcher_stopping(watcher))
@@ -241,7 +240,7 @@ static void *follow_slow_resources(void *arg)
 	struct aws_session session = {.watcher = watcher};
 	enum aws_access access = AWS_UNDECIDED;
 
-	if (!watcher_open(watcher, METADATA_AWS, watcher_environment(watcher)->aws.timeout_ms,
+	if (!watcher_open(watcher, METADATA_AWS, watcher->shared->environment.aws.timeout_ms,
 			  &session.client))
 		return NULL;
 	for (unsigned polls = 0;; polls++) {
@@ -271,7 +270,7 @@ static void run_aws(struct watcher *watcher)
 	pthread_t thread;
 	bool has_thread;
 
-	if (watcher_environment(watcher)->aws.is_disabled) {
+	if (watcher->shared->environment.aws.is_disabled) {
 		watcher_unavailable(watcher, "AWS_EC2_METADATA_DISABLED=true is set: unset it");
 		return;
 	}

@@ -1,10 +1,12 @@
 #include "reply.h"
+#include "watcher.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/text.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* --- the Auto Scaling group --- */
@@ -126,10 +128,8 @@ static void add_maintenance(struct aws_events *events, const struct reply *reply
 		datetime_iso(when, at);
 	}
 	/* NotAfter is often missing or empty. */
-	if (datetime_parse(json_text_or(event, "NotAfter", ""), &over)) {
-		text_set(until, sizeof(until), " to ");
-		text_set(until + 4, sizeof(until) - 4, datetime_iso(over, end));
-	}
+	if (datetime_parse(json_text_or(event, "NotAfter", ""), &over))
+		snprintf(until, sizeof(until), " to %s", datetime_iso(over, end));
 	if (!id[0])
 		id = code;
 	reason = text_format("scheduled maintenance: %s at %s%s", code, at, until);
@@ -175,14 +175,6 @@ void aws_maintenance_reply(const struct reply *reply, struct aws_events *events)
 	}
 }
 
-static bool has_notice(const struct notice *notices, size_t count, const char *identity)
-{
-	for (size_t i = 0; i < count; i++)
-		if (text_equal(notices[i].identity, identity))
-			return true;
-	return false;
-}
-
 void aws_events_leave_out_far(struct aws_events *events, const struct notice *told, size_t count)
 {
 	struct aws_events all = *events;
@@ -191,8 +183,8 @@ void aws_events_leave_out_far(struct aws_events *events, const struct notice *to
 	for (size_t i = 0; i < all.count; i++) {
 		auto_free char *near = text_format("%s" NEAR, all.notices[i].identity);
 
-		if (!has_notice(all.notices, all.count, near) ||
-		    has_notice(told, count, all.notices[i].identity))
+		if (!announced_has(all.notices, all.count, near) ||
+		    announced_has(told, count, all.notices[i].identity))
 			events->notices[events->count++] = all.notices[i];
 	}
 }

@@ -89,18 +89,9 @@ static json_t *parse_object(const struct reply *reply, struct verdict *verdict)
 	return object;
 }
 
-static const char *known_action(const char *action)
-{
-	static const char *const actions[] = {"terminate", "stop", "hibernate"};
-
-	for (size_t i = 0; action && i < sizeof(actions) / sizeof(actions[0]); i++)
-		if (strcmp(action, actions[i]) == 0)
-			return actions[i];
-	return NULL;
-}
-
 void aws_action_reply(const struct reply *reply, struct verdict *verdict)
 {
+	static const char *const actions[] = {"terminate", "stop", "hibernate", NULL};
 	auto_json json_t *object = NULL;
 	const char *action;
 	int64_t when, left = AWS_NOTICE_GUESSED_MS;
@@ -114,8 +105,8 @@ void aws_action_reply(const struct reply *reply, struct verdict *verdict)
 	object = parse_object(reply, verdict);
 	if (!object)
 		return;
-	action = known_action(json_text_or(object, "action", NULL));
-	if (!action) {
+	action = json_text_or(object, "action", NULL);
+	if (!text_is_one_of(action, actions)) {
 		verdict_set(verdict, VERDICT_UNKNOWN, "answered 200 without a known action");
 		return;
 	}

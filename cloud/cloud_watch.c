@@ -43,15 +43,18 @@ static bool find_provider(struct source *source)
 	struct watcher *watcher = &source->watcher;
 
 	source->provider =
-		source_table_probe(watcher_environment(watcher)->endpoints[METADATA_AZURE].url,
-				   watcher_cancel(watcher));
-	if (source->provider)
-		watcher_set_name(watcher, source->provider->name);
-	else
-		watcher_unavailable(watcher, "no cloud answers so far: --notice none if this is "
-					     "none, else name it, as "
-					     "in --notice aws");
-	return source->provider;
+		source_table_probe(watcher->shared->environment.endpoints[METADATA_AZURE].url,
+				   &watcher->shared->cancel);
+	if (source->provider) {
+		pthread_mutex_lock(&watcher->shared->mutex);
+		text_set(watcher->state.name, sizeof(watcher->state.name), source->provider->name);
+		pthread_mutex_unlock(&watcher->shared->mutex);
+		return true;
+	}
+	watcher_unavailable(watcher, "no cloud answers so far: --notice none if this is "
+				     "none, else name it, as "
+				     "in --notice aws");
+	return false;
 }
 
 static void *watch_source(void *arg)
@@ -77,11 +80,15 @@ static int choose_sources(struct cloud_watch *watch, const struct cloud_options 
 	for (size_t i = 0; i < watch->chosen.count; i++) {
 		const struct source_entry *chosen = &watch->chosen.items[i];
 
+		struct watcher *watcher = &watch->sources[i].watcher;
+
 		watch->sources[i].provider = chosen->provider;
-		watcher_init(&watch->sources[i].watcher, &watch->shared, source_entry_name(chosen),
-			     chosen->argument);
-		watch->sources[i].watcher.state.optional =
-			!chosen->provider && watch->chosen.count > 1;
+		watcher->shared = &watch->shared;
+		watcher->argument = chosen->argument;
+		watcher->health = HEALTH_START(clock_monotonic_ms());
+		watcher->state.optional = !chosen->provider && watch->chosen.count > 1;
+		text_set(watcher->state.name, sizeof(watcher->state.name),
+			 chosen->provider ? chosen->provider->name : "auto");
 	}
 	return 0;
 }

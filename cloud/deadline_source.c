@@ -144,7 +144,7 @@ static bool limit_was_raised(struct watcher *watcher, struct deadline *deadline)
 	int64_t wall_ms;
 
 	if (!deadline->from_scontrol ||
-	    query_slurm_end(watcher_environment(watcher), DUE_SCONTROL_MS, &wall_ms, NULL) !=
+	    query_slurm_end(&watcher->shared->environment, DUE_SCONTROL_MS, &wall_ms, NULL) !=
 		    SLURM_END_KNOWN ||
 	    wall_ms <= deadline->wall_ms)
 		return false;
@@ -191,7 +191,7 @@ static void run_deadline(struct watcher *watcher)
 {
 	struct deadline deadline = {
 		.source = "deadline",
-		.text = watcher_argument(watcher),
+		.text = watcher->argument,
 		.what = "the deadline",
 	};
 	int64_t now = clock_wall_ms();
@@ -218,7 +218,7 @@ static int check_deadline(const char *argument, struct err *err)
 /* Slurm before 23.02 does not set SLURM_JOB_END_TIME. False: the source has nothing to watch. */
 static bool ask_for_slurm_end(struct watcher *watcher, int64_t *wall_ms)
 {
-	const struct environment *environment = watcher_environment(watcher);
+	const struct environment *environment = &watcher->shared->environment;
 	int64_t again_ms;
 	char why[200];
 	struct err err;
@@ -250,7 +250,7 @@ static bool ask_for_slurm_end(struct watcher *watcher, int64_t *wall_ms)
 
 static void run_slurm(struct watcher *watcher)
 {
-	const struct environment *environment = watcher_environment(watcher);
+	const struct environment *environment = &watcher->shared->environment;
 	struct deadline deadline = {
 		.source = "slurm",
 		.text = environment->slurm_end,

@@ -30,25 +30,11 @@ struct session {
 	struct notice announced; /* kind NONE: nothing was reported */
 };
 
-static void withdraw_notice(struct session *session, const char *reason)
-{
-	struct notice gone = session->announced;
-
-	if (gone.kind == NOTICE_NONE)
-		return;
-	session->announced.kind = NOTICE_NONE;
-	announced_withdraw(session->watcher, &gone, reason);
-}
-
-static int64_t timespec_to_ms(const struct timespec *time)
-{
-	return (int64_t)time->tv_sec * 1000 + time->tv_nsec / 1000000;
-}
-
 /* By our own clock if we saw it appear: the clock of a file server may be minutes off. */
 static int64_t time_of_appearance(struct session *session, const struct stat *status)
 {
-	int64_t changed = timespec_to_ms(&status->st_ctim);
+	int64_t changed =
+		(int64_t)status->st_ctim.tv_sec * 1000 + status->st_ctim.tv_nsec / 1000000;
 
 	if (!session->is_there && session->was_absent) {
 		session->appeared_wall_ms = clock_wall_ms();
@@ -92,7 +78,7 @@ static void handle_file(struct session *session, const struct stat *status)
 	watcher_set_note(session->watcher, verdict.why);
 	/* A stale file does not withdraw its own notice. */
 	if (verdict.kind == VERDICT_NEGATIVE && verdict.notice.kind == NOTICE_CANCELLED)
-		withdraw_notice(session, "the file says so");
+		announced_withdraw(session->watcher, &session->announced, "the file says so");
 	if (verdict.kind == VERDICT_POSITIVE) {
 		session->announced = verdict.notice;
 		watcher_notice(session->watcher, &verdict.notice);
@@ -124,7 +110,7 @@ static void poll_file(struct session *session)
 		watcher_known(session->watcher);
 		watcher_set_note(session->watcher, "");
 		session->is_there = false;
-		withdraw_notice(session, "the file was removed");
+		announced_withdraw(session->watcher, &session->announced, "the file was removed");
 	} else {
 		err_os(&err, errno, "cannot stat %.100s", session->path);
 		watcher_unknown(session->watcher, err.text);
@@ -133,7 +119,7 @@ static void poll_file(struct session *session)
 
 static void run_file_source(struct watcher *watcher)
 {
-	struct session session = {.watcher = watcher, .path = watcher_argument(watcher)};
+	struct session session = {.watcher = watcher, .path = watcher->argument};
 
 	watcher_set_endpoint(watcher, session.path);
 	do

@@ -84,12 +84,7 @@ static int64_t handle_failure(struct subscription *subscription, enum verdict_ki
 
 static void withdraw_announced(struct subscription *subscription)
 {
-	struct notice gone = subscription->announced;
-
-	subscription->announced.kind = NOTICE_NONE;
-	if (gone.kind == NOTICE_NONE)
-		return;
-	announced_withdraw(subscription->watcher, &gone,
+	announced_withdraw(subscription->watcher, &subscription->announced,
 			   "the host maintenance is over, or another one");
 }
 
@@ -137,13 +132,14 @@ static int64_t handle_reply(struct subscription *subscription, const struct repl
 	return hung && same && reply->arrived_ms - asked_ms < SPIN_MS ? SPIN_MS : 0;
 }
 
-static void follow_key(struct subscription *subscription)
+static void *follow_key(void *arg)
 {
+	struct subscription *subscription = arg;
 	struct err err;
 
 	if (!watcher_open(subscription->watcher, METADATA_GOOGLE, PLAIN_TIMEOUT_MS,
 			  &subscription->client))
-		return;
+		return NULL;
 	while (!watcher_stopping(subscription->watcher)) {
 		struct reply reply;
 		int64_t asked = clock_monotonic_ms(), pause;
@@ -157,11 +153,6 @@ static void follow_key(struct subscription *subscription)
 		watcher_sleep(subscription->watcher, pause);
 	}
 	instance_metadata_close(&subscription->client);
-}
-
-static void *follow_key_thread(void *arg)
-{
-	follow_key(arg);
 	return NULL;
 }
 
@@ -170,8 +161,8 @@ static int64_t notice_length_ms(struct watcher *watcher)
 {
 	int64_t notice_ms;
 
-	if (gcp_notice_parse(watcher_argument(watcher), &notice_ms) ||
-	    gcp_notice_parse(watcher_environment(watcher)->gcp_notice, &notice_ms))
+	if (gcp_notice_parse(watcher->argument, &notice_ms) ||
+	    gcp_notice_parse(watcher->shared->environment.gcp_notice, &notice_ms))
 		return notice_ms;
 	return GCP_NOTICE_MS;
 }
@@ -202,7 +193,7 @@ static void run_gcp(struct watcher *watcher)
 	/* The threads inherit this one's signal mask, which blocks all signals. If no thread can be
 	 * started, only advice is lost. */
 	for (size_t i = 1; i < KEYS; i++)
-		has_thread[i] = pthread_create(&threads[i], NULL, follow_key_thread, &keys[i]) == 0;
+		has_thread[i] = pthread_create(&threads[i], NULL, follow_key, &keys[i]) == 0;
 	follow_key(&keys[0]);
 	for (size_t i = 1; i < KEYS; i++)
 		if (has_thread[i])

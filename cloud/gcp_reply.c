@@ -138,10 +138,8 @@ static void judge_upcoming(const struct reply *reply, json_t *object, struct ver
 			    "answered an upcoming maintenance without a time");
 		return;
 	}
-	if (over) {
-		text_set(until, sizeof(until), " to ");
-		text_set(until + 4, sizeof(until) - 4, over);
-	}
+	if (over)
+		snprintf(until, sizeof(until), " to %s", over);
 	/* Another time, or the beginning of the window, makes another identity and so is news. */
 	snprintf(identity, sizeof(identity), "upcoming-maintenance %s%s", at,
 		 text_equal(status, "ONGOING") ? " ongoing" : "");

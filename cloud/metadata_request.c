@@ -19,27 +19,21 @@ void metadata_request_reply(const struct instance_metadata *client, struct reply
 	};
 }
 
-int metadata_request_get(struct instance_metadata *client, const char *path, struct reply *reply,
-			 struct cancel *cancel, struct err *err)
-{
-	if (instance_metadata_get(client, path, cancel, err) < 0)
-		return -1;
-	metadata_request_reply(client, reply);
-	return 0;
-}
-
 bool metadata_request_once(struct instance_metadata *client, enum metadata_service service,
 			   const char *endpoint, const char *path, int64_t timeout_ms,
 			   struct reply *reply, struct cancel *cancel)
 {
-	return instance_metadata_open(client, service, endpoint, timeout_ms, NULL) == 0 &&
-	       metadata_request_get(client, path, reply, cancel, NULL) == 0;
+	if (instance_metadata_open(client, service, endpoint, timeout_ms, NULL) < 0 ||
+	    instance_metadata_get(client, path, cancel, NULL) < 0)
+		return false;
+	metadata_request_reply(client, reply);
+	return true;
 }
 
 bool watcher_open(struct watcher *watcher, enum metadata_service service, int64_t timeout_ms,
 		  struct instance_metadata *client)
 {
-	const char *endpoint = watcher_environment(watcher)->endpoints[service].url;
+	const char *endpoint = watcher->shared->environment.endpoints[service].url;
 	struct err err;
 
 	if (instance_metadata_open(client, service, endpoint, timeout_ms, &err) < 0) {
@@ -54,5 +48,8 @@ bool watcher_open(struct watcher *watcher, enum metadata_service service, int64_
 int watcher_get(struct watcher *watcher, struct instance_metadata *client, const char *path,
 		struct reply *reply, struct err *err)
 {
-	return metadata_request_get(client, path, reply, watcher_cancel(watcher), err);
+	if (instance_metadata_get(client, path, &watcher->shared->cancel, err) < 0)
+		return -1;
+	metadata_request_reply(client, reply);
+	return 0;
 }

@@ -14,6 +14,19 @@
 /* The chassis asset tag of every Azure VM (cloud-init's ds-identify uses it as well). */
 #define AZURE_CHASSIS "7783-7084-3265-9085-8269-3286-77"
 
+static const struct {
+	enum metadata_service service;
+	unsigned bit;
+	const struct provider *provider;
+} clouds[] = {
+	{METADATA_AWS, DETECT_AWS, &provider_aws},
+	{METADATA_GOOGLE, DETECT_GCP, &provider_gcp},
+	{METADATA_AZURE, DETECT_AZURE, &provider_azure},
+	{METADATA_ALIBABA, DETECT_ALIBABA, &provider_alibaba},
+	{METADATA_TENCENT, DETECT_TENCENT, &provider_tencent},
+};
+#define CLOUDS (sizeof(clouds) / sizeof(clouds[0]))
+
 static void read_variable(const char *name, char *target, size_t capacity)
 {
 	const char *value = text_from_environment(name);
@@ -65,18 +78,10 @@ void detect_read_environment(struct environment *environment)
 
 static unsigned choose_cloud(const struct environment *environment)
 {
-	static const struct {
-		enum metadata_service service;
-		unsigned bit;
-	} rows[] = {
-		{METADATA_AWS, DETECT_AWS},         {METADATA_GOOGLE, DETECT_GCP},
-		{METADATA_AZURE, DETECT_AZURE},     {METADATA_ALIBABA, DETECT_ALIBABA},
-		{METADATA_TENCENT, DETECT_TENCENT},
-	};
 	unsigned named = 0;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		named |= environment->endpoints[rows[i].service].is_named ? rows[i].bit : 0;
+	for (size_t i = 0; i < CLOUDS; i++)
+		named |= environment->endpoints[clouds[i].service].is_named ? clouds[i].bit : 0;
 	if (named)
 		return named;
 	if (!environment->dmi_readable)
@@ -137,11 +142,6 @@ const struct provider *provider_by_name(const char *name)
 	return NULL;
 }
 
-const char *source_entry_name(const struct source_entry *source)
-{
-	return source->provider ? source->provider->name : "auto";
-}
-
 static int add_source(struct source_table *table, const struct provider *provider,
 		      const char *argument, struct err *err)
 {
@@ -159,24 +159,14 @@ static int add_source(struct source_table *table, const struct provider *provide
 static int add_detected_sources(const struct environment *environment, struct source_table *table,
 				struct err *err)
 {
-	static const struct {
-		unsigned bit;
-		const struct provider *provider;
-	} rows[] = {
-		{DETECT_AWS, &provider_aws},
-		{DETECT_GCP, &provider_gcp},
-		{DETECT_AZURE, &provider_azure},
-		{DETECT_ALIBABA, &provider_alibaba},
-		{DETECT_TENCENT, &provider_tencent},
-		{DETECT_SLURM, &provider_slurm},
-		{DETECT_PROBE, NULL},
-	};
 	unsigned found = detect_sources(environment);
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if ((found & rows[i].bit) && add_source(table, rows[i].provider, "", err) < 0)
+	for (size_t i = 0; i < CLOUDS; i++)
+		if ((found & clouds[i].bit) && add_source(table, clouds[i].provider, "", err) < 0)
 			return -1;
-	return 0;
+	if ((found & DETECT_SLURM) && add_source(table, &provider_slurm, "", err) < 0)
+		return -1;
+	return found & DETECT_PROBE ? add_source(table, NULL, "", err) : 0;
 }
 
 static int add_named_source(const struct source_choice *choice,

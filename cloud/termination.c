@@ -26,29 +26,23 @@ struct session {
 
 static bool check_instance_id(struct session *session)
 {
+	struct verdict verdict = {.why = ""};
 	struct reply reply;
 	struct err err;
 
 	if (watcher_get(session->watcher, &session->client, "/latest/meta-data/instance-id", &reply,
-			&err) < 0) {
-		watcher_unknown(session->watcher, err.text);
-		return false;
-	}
-	if (reply.status == 200 && !termination_instance_reply(session->form, &reply)) {
-		watcher_unknown(session->watcher,
-				"something else than this cloud's metadata service answers: name "
-				"the right cloud with --notice");
-		return false;
-	}
-	if (reply.status != 200) {
-		struct verdict verdict;
-
+			&err) < 0)
+		verdict_set(&verdict, VERDICT_UNKNOWN, "%s", err.text);
+	else if (reply.status != 200)
 		verdict_unexpected(&verdict, &reply);
+	else if (!termination_instance_reply(session->form, &reply))
+		verdict_set(&verdict, VERDICT_UNKNOWN,
+			    "something else than this cloud's metadata service answers: name the "
+			    "right cloud with --notice");
+	session->is_known = !verdict.why[0];
+	if (!session->is_known)
 		watcher_unknown(session->watcher, verdict.why);
-		return false;
-	}
-	session->is_known = true;
-	return true;
+	return session->is_known;
 }
 
 static void poll_termination(struct session *session)
@@ -59,11 +53,10 @@ static void poll_termination(struct session *session)
 
 	if (!session->is_known && !check_instance_id(session))
 		return;
-	if (watcher_get(session->watcher, &session->client, session->path, &reply, &err) < 0) {
-		watcher_unknown(session->watcher, err.text);
-		return;
-	}
-	termination_reply(session->form, &reply, &verdict);
+	if (watcher_get(session->watcher, &session->client, session->path, &reply, &err) < 0)
+		verdict_set(&verdict, VERDICT_UNKNOWN, "%s", err.text);
+	else
+		termination_reply(session->form, &reply, &verdict);
 	if (verdict.kind == VERDICT_UNKNOWN) {
 		watcher_unknown(session->watcher, verdict.why);
 		return;
@@ -73,36 +66,29 @@ static void poll_termination(struct session *session)
 		watcher_notice(session->watcher, &verdict.notice);
 }
 
-static void run_service(struct session *session, enum metadata_service service)
+static void run_service(struct watcher *watcher, const struct termination_form *form,
+			enum metadata_service service, const char *path)
 {
-	if (!watcher_open(session->watcher, service, TIMEOUT_MS, &session->client))
+	struct session session = {.watcher = watcher, .form = form, .path = path};
+
+	if (!watcher_open(watcher, service, TIMEOUT_MS, &session.client))
 		return;
 	do
-		poll_termination(session);
-	while (watcher_sleep(session->watcher, session->is_known ? POLL_MS : RETRY_MS));
-	instance_metadata_close(&session->client);
+		poll_termination(&session);
+	while (watcher_sleep(watcher, session.is_known ? POLL_MS : RETRY_MS));
+	instance_metadata_close(&session.client);
 }
 
 static void run_alibaba(struct watcher *watcher)
 {
-	struct session session = {
-		.watcher = watcher,
-		.form = &termination_alibaba,
-		.path = "/latest/meta-data/instance/spot/termination-time",
-	};
-
-	run_service(&session, METADATA_ALIBABA);
+	run_service(watcher, &termination_alibaba, METADATA_ALIBABA,
+		    "/latest/meta-data/instance/spot/termination-time");
 }
 
 static void run_tencent(struct watcher *watcher)
 {
-	struct session session = {
-		.watcher = watcher,
-		.form = &termination_tencent,
-		.path = "/latest/meta-data/spot/termination-time",
-	};
-
-	run_service(&session, METADATA_TENCENT);
+	run_service(watcher, &termination_tencent, METADATA_TENCENT,
+		    "/latest/meta-data/spot/termination-time");
 }
 
 const struct provider provider_alibaba = {.name = "alibaba", .run = run_alibaba};

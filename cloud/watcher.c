@@ -39,7 +39,7 @@ bool health_note(struct health *health, enum poll_outcome outcome, int64_t now_m
 
 /* --- announced --- */
 
-static bool has_identity(const struct notice *notices, size_t count, const char *identity)
+bool announced_has(const struct notice *notices, size_t count, const char *identity)
 {
 	for (size_t i = 0; i < count; i++)
 		if (text_equal(notices[i].identity, identity))
@@ -47,10 +47,13 @@ static bool has_identity(const struct notice *notices, size_t count, const char 
 	return false;
 }
 
-void announced_withdraw(struct watcher *watcher, const struct notice *notice, const char *reason)
+void announced_withdraw(struct watcher *watcher, struct notice *notice, const char *reason)
 {
 	struct notice gone = *notice;
 
+	notice->kind = NOTICE_NONE;
+	if (gone.kind == NOTICE_NONE)
+		return;
 	gone.kind = NOTICE_CANCELLED;
 	gone.deadline_ms = CLOCK_NEVER;
 	gone.seen_ms = clock_monotonic_ms();
@@ -65,11 +68,11 @@ void announced_withdraw_missing(struct announced *announced, struct watcher *wat
 	size_t kept = 0;
 
 	for (size_t i = 0; i < announced->count; i++)
-		missing |= !has_identity(notices, count, announced->items[i].identity);
+		missing |= !announced_has(notices, count, announced->items[i].identity);
 	announced->absent = missing ? announced->absent + 1 : 0;
 	for (size_t i = 0; i < announced->count; i++) {
 		if (announced->absent < 2 ||
-		    has_identity(notices, count, announced->items[i].identity))
+		    announced_has(notices, count, announced->items[i].identity))
 			announced->items[kept++] = announced->items[i];
 		else
 			announced_withdraw(watcher, &announced->items[i], reason);
@@ -83,7 +86,7 @@ void announced_add(struct announced *announced, struct watcher *watcher,
 	for (size_t i = 0; i < count; i++) {
 		watcher_notice(watcher, &notices[i]);
 		if (announced->count < ANNOUNCED_MOST &&
-		    !has_identity(announced->items, announced->count, notices[i].identity))
+		    !announced_has(announced->items, announced->count, notices[i].identity))
 			announced->items[announced->count++] = notices[i];
 	}
 }
@@ -91,21 +94,6 @@ void announced_add(struct announced *announced, struct watcher *watcher,
 enum {
 	DEADLINE_NOTICE_MS = 120 * 1000
 };
-
-struct cancel *watcher_cancel(struct watcher *watcher)
-{
-	return &watcher->shared->cancel;
-}
-
-const struct environment *watcher_environment(struct watcher *watcher)
-{
-	return &watcher->shared->environment;
-}
-
-const char *watcher_argument(struct watcher *watcher)
-{
-	return watcher->argument;
-}
 
 int64_t watcher_deadline_notice_ms(struct watcher *watcher)
 {
@@ -116,27 +104,12 @@ int64_t watcher_deadline_notice_ms(struct watcher *watcher)
 
 bool watcher_stopping(struct watcher *watcher)
 {
-	return cancel_raised(watcher_cancel(watcher));
+	return cancel_raised(&watcher->shared->cancel);
 }
 
 bool watcher_sleep(struct watcher *watcher, int64_t milliseconds)
 {
-	return cancel_sleep(watcher_cancel(watcher), milliseconds, NULL) == 0;
-}
-
-void watcher_init(struct watcher *watcher, struct watcher_shared *shared, const char *name,
-		  const char *argument)
-{
-	*watcher = (struct watcher){.shared = shared, .argument = argument};
-	text_set(watcher->state.name, sizeof(watcher->state.name), name);
-	watcher->health = HEALTH_START(clock_monotonic_ms());
-}
-
-void watcher_set_name(struct watcher *watcher, const char *name)
-{
-	pthread_mutex_lock(&watcher->shared->mutex);
-	text_set(watcher->state.name, sizeof(watcher->state.name), name);
-	pthread_mutex_unlock(&watcher->shared->mutex);
+	return cancel_sleep(&watcher->shared->cancel, milliseconds, NULL) == 0;
 }
 
 struct source_state watcher_state(struct watcher *watcher)

@@ -79,10 +79,6 @@ struct watcher;
 
 /* --- for providers --- */
 
-struct cancel *watcher_cancel(struct watcher *watcher);
-const struct environment *watcher_environment(struct watcher *watcher);
-/* The text after the colon: the path of a file source; "" without. */
-const char *watcher_argument(struct watcher *watcher);
 int64_t watcher_deadline_notice_ms(struct watcher *watcher);
 void watcher_set_endpoint(struct watcher *watcher, const char *endpoint);
 
@@ -111,7 +107,7 @@ struct reply;
  * endpoint. False: the source is unavailable, which is reported. The caller closes the client. */
 bool watcher_open(struct watcher *watcher, enum metadata_service service, int64_t timeout_ms,
 		  struct instance_metadata *client);
-/* metadata_request_get() until the watch stops. */
+/* instance_metadata_get() until the watch stops; `reply` borrows from the client. */
 int watcher_get(struct watcher *watcher, struct instance_metadata *client, const char *path,
 		struct reply *reply, struct err *err);
 
@@ -134,6 +130,7 @@ struct watcher_shared {
 
 struct watcher {
 	struct watcher_shared *shared;
+	/* the text after the colon: the path of a file source; "" without */
 	const char *argument;
 	/* guarded by shared->mutex */
 	struct health health;
@@ -141,10 +138,6 @@ struct watcher {
 	struct notices announced;
 };
 
-/* `argument` is borrowed. Nothing needs to be released. */
-void watcher_init(struct watcher *watcher, struct watcher_shared *shared, const char *name,
-		  const char *argument);
-void watcher_set_name(struct watcher *watcher, const char *name);
 struct source_state watcher_state(struct watcher *watcher);
 
 /* --- watcher.c: what is announced --- */
@@ -176,8 +169,10 @@ void announced_add(struct announced *announced, struct watcher *watcher,
 void announced_withdraw_missing(struct announced *announced, struct watcher *watcher,
 				const struct notice *notices, size_t count, const char *reason);
 
-/* Reports that this notice is over. */
-void announced_withdraw(struct watcher *watcher, const struct notice *notice, const char *reason);
+/* Reports that this notice is over, and empties it; one of kind NONE was not reported. */
+void announced_withdraw(struct watcher *watcher, struct notice *notice, const char *reason);
+/* Is one of them of this identity? */
+bool announced_has(const struct notice *notices, size_t count, const char *identity);
 
 /* --- deadline_source.c --- */
 
@@ -225,7 +220,7 @@ struct watcher;
 
 struct provider {
 	const char *name;
-	/* Runs on the source's own thread and may block, until watcher_cancel() is raised. */
+	/* Runs on the source's own thread and may block, until shared->cancel is raised. */
 	void (*run)(struct watcher *watcher);
 	/* Whether this cloud's metadata service replies at `endpoint`, judged by headers and
 	 * content, not by being reachable. NULL: there is no probe. */
@@ -281,9 +276,6 @@ int source_table_select(const char *sources, const char *deadline,
 			const struct environment *environment, struct source_table *table,
 			struct err *err);
 void source_table_release(struct source_table *table);
-
-/* "auto" while the provider is unknown. */
-const char *source_entry_name(const struct source_entry *source);
 
 /* NULL for an unknown name. */
 const struct provider *provider_by_name(const char *name);

@@ -2,6 +2,7 @@
 
 #include "text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define PREFIX "REPRIEVE_"
@@ -18,6 +19,12 @@ const char *const inside_handed_on[] = {
 	NULL,
 };
 // clang-format on
+
+const char *inside_getenv(void *arg, const char *name)
+{
+	(void)arg;
+	return getenv(name);
+}
 
 const char *inside_outer_name(const char *variable, char text[INSIDE_NAME_SIZE])
 {

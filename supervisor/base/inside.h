@@ -28,6 +28,8 @@
 #define INSIDE_VARIABLE "REPRIEVE_ATTEMPT"
 
 typedef const char *(*inside_getenv_fn)(void *arg, const char *name);
+/* getenv(3); `arg` is not looked at. */
+const char *inside_getenv(void *arg, const char *name);
 
 /* PURE. Whether this process is in the job of another run. */
 bool inside_run(inside_getenv_fn get, void *arg);

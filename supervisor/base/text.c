@@ -57,6 +57,17 @@ char *text_format(const char *format, ...)
 	return text;
 }
 
+void text_append(char **text, const char *format, ...)
+{
+	auto_free char *before = *text, *more = NULL;
+	va_list args;
+
+	va_start(args, format);
+	more = text_format_list(format, args);
+	va_end(args);
+	*text = text_format("%s%s", before ? before : "", more);
+}
+
 const char *text_from_environment(const char *name)
 {
 	const char *value = getenv(name);

@@ -23,6 +23,8 @@ void *memory_grow(void *memory, size_t count, size_t size);
 char *text_copy(const char *text);
 char *text_copy_n(const char *text, size_t length);
 char *text_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* At the end of a text on the heap, or of none (NULL), which is replaced. */
+void text_append(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 char *text_format_list(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 
 /* Of an environment variable; NULL where it is unset or empty. Borrowed from the environment. */

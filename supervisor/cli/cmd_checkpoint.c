@@ -80,14 +80,11 @@ static char *find_session(const struct checkpoint_options *options, int *code, s
 	session_find(&sessions, false, options->job);
 	for (size_t i = 0; i < sessions.count; i++) {
 		const struct session_info *info = &sessions.items[i];
-		char *more;
 
 		if (options->pid && options->pid != info->pid && options->pid != info->job_pid)
 			continue;
-		more = text_format("%s%s%s (pid %d)", names, count++ ? ", " : "", info->job,
-				   (int)info->pid);
-		free(names);
-		names = more;
+		text_append(&names, "%s%s (pid %d)", count++ ? ", " : "", info->job,
+			    (int)info->pid);
 		free(found);
 		found = text_copy(info->directory);
 	}

@@ -99,9 +99,9 @@ static enum check_level worst_of(const struct section *sections, size_t count)
 	return worst;
 }
 
-static void print_section(const struct section *section)
+static void print_section(const struct section *section, const char *before)
 {
-	printf("%s:\n", section->title);
+	printf("%s%s:\n", before, section->title);
 	for (size_t i = 0; i < section->list.count; i++) {
 		const struct check_result *row = &section->list.rows[i];
 
@@ -181,6 +181,7 @@ int cmd_doctor(int argc, char **argv)
 		{.title = "Slurm", .name = "slurm"},
 	};
 	const char *store = NULL, *batch;
+	enum check_level worst;
 	size_t count = 2;
 	const char *grace = getenv("REPRIEVE_GRACE");
 	struct store_probe probe;
@@ -206,21 +207,19 @@ int cmd_doctor(int argc, char **argv)
 	if (batch || inspect_slurm(&sections[2].list))
 		count = 3;
 	store = options.store_command.store;
+	worst = worst_of(sections, count);
 	if (options.store_command.json) {
 		json_t *all = json_pack("{s:s?, s:s, s:o, s:o}", "store", store, "level",
-					check_level_name(worst_of(sections, count)),
-					"up_bytes_per_second", rate_json(&probe, PROBE_UPLOAD),
-					"down_bytes_per_second", rate_json(&probe, PROBE_DOWNLOAD));
+					check_level_name(worst), "up_bytes_per_second",
+					rate_json(&probe, PROBE_UPLOAD), "down_bytes_per_second",
+					rate_json(&probe, PROBE_DOWNLOAD));
 
 		for (size_t i = 0; i < count; i++)
 			json_object_set_new(all, sections[i].name, section_json(&sections[i]));
 		json_print(all, true);
-		return worst_of(sections, count) == CHECK_FAIL ? EXIT_FAILURE : 0;
+		count = 0;
 	}
-	for (size_t i = 0; i < count; i++) {
-		if (i > 0)
-			printf("\n");
-		print_section(&sections[i]);
-	}
-	return worst_of(sections, count) == CHECK_FAIL ? EXIT_FAILURE : 0;
+	for (size_t i = 0; i < count; i++)
+		print_section(&sections[i], i > 0 ? "\n" : "");
+	return worst == CHECK_FAIL ? EXIT_FAILURE : 0;
 }

@@ -350,12 +350,6 @@ static int write_junit(const char *path, char *text, struct err *err)
 	return err_set(err, ERR_INVALID, "--junit %s cannot be written: %s", path, cause.text);
 }
 
-static const char *format_seconds(int64_t ms, char text[32])
-{
-	snprintf(text, 32, ms == VERDICT_UNKNOWN ? "-" : "%.2f s", (double)ms / 1000);
-	return text;
-}
-
 /* The window from the notice to the deadline, and what it was used for. */
 static void add_bar(struct page_section *section, const struct round_verdict *verdict,
 		    const char *number, int64_t window_ms)
@@ -365,8 +359,8 @@ static void add_bar(struct page_section *section, const struct round_verdict *ve
 
 	snprintf(bar->label, sizeof(bar->label), "%s: %s, durable after %s, %s before the end",
 		 number, drill_result_name(verdict->result),
-		 format_seconds(verdict->durable_ms, durable),
-		 format_seconds(verdict->margin_ms, margin));
+		 drill_seconds_format(verdict->durable_ms, durable),
+		 drill_seconds_format(verdict->margin_ms, margin));
 	page_add_phase(bar, PHASE_NOTICE, 0, window_ms);
 	if (verdict->saved_ms != VERDICT_UNKNOWN)
 		page_add_phase(bar, PHASE_SAVING,
@@ -390,7 +384,7 @@ static void fill_page(struct page_section *section, const struct scenario *scena
 	page_add_figure(section, "survived", "survived", "%u of %u", facts->rounds_passed,
 			facts->rounds_wanted);
 	page_add_figure(section, "notice", "notice", "%s",
-			format_seconds(scenario->options->notice_ms, text));
+			drill_seconds_format(scenario->options->notice_ms, text));
 	for (unsigned i = 0; i < facts->rounds_done; i++)
 		for (uint32_t m = 0; m < scenario->rounds[i].members; m++) {
 			const struct round *round = &scenario->rounds[i];

@@ -55,7 +55,6 @@ const struct verb verb_forget = {
 // clang-format on
 
 struct listing {
-	const struct store_command *command;
 	const struct forget_options *options;
 	json_t *rows;
 	size_t printed;
@@ -78,7 +77,7 @@ static void print_decision(void *arg, const struct snapshot_info *info, unsigned
 	char id[SNAPSHOT_ID_TEXT], size[24], alone[24], step[24] = "-", why[160];
 
 	snapshot_id_format(info->id, id);
-	if (listing->command->json) {
+	if (listing->options->store_command.json) {
 		json_array_append_new(listing->rows,
 				      json_pack("{s:s, s:b, s:o, s:s, s:o, s:s, s:I, s:I}", "id",
 						id, "kept", reasons != 0, "reasons",
@@ -105,10 +104,9 @@ static void print_decision(void *arg, const struct snapshot_info *info, unsigned
 				    : "no rule keeps it");
 }
 
-static void print_cost(const struct store_command *command, const struct forget_options *options,
-		       const struct forget_result *result)
+static void print_cost(const struct forget_options *options, const struct forget_result *result)
 {
-	double price = options->price >= 0 ? options->price : storage_price_of(command->store);
+	double price = options->price;
 	uint64_t after = result->bytes_before - result->collected.bytes_removed;
 	char before_text[24], after_text[24], before_price[24], after_price[24];
 
@@ -147,14 +145,14 @@ static void print_summary(const struct listing *listing, const struct forget_res
 		log_warn("the store refuses to remove %u object%s, which stay%s: %s",
 			 result->refused.count, result->refused.count == 1 ? "" : "s",
 			 result->refused.count == 1 ? "s" : "", result->refused.first);
-	print_cost(listing->command, options, result);
+	print_cost(options, result);
 }
 
 static void print_summary_json(const struct listing *listing, const struct forget_result *result)
 {
-	const struct store_command *command = listing->command;
 	const struct forget_options *options = listing->options;
-	double price = options->price >= 0 ? options->price : storage_price_of(command->store);
+	const struct store_command *command = &options->store_command;
+	double price = options->price;
 	uint64_t after = result->bytes_before - result->collected.bytes_removed;
 
 	json_print(json_pack("{s:s, s:s, s:b, s:i, s:i, s:I, s:I, s:i, s:I, s:f, s:f, s:f, s:i, "
@@ -184,11 +182,7 @@ int cmd_forget(int argc, char **argv)
 	};
 	const struct store_command *command = &options.store_command;
 	auto_json json_t *rows = json_array();
-	struct listing listing = {
-		.command = command,
-		.options = &options,
-		.rows = rows,
-	};
+	struct listing listing = {.options = &options, .rows = rows};
 	struct forget_request request = {.decided = print_decision, .arg = &listing};
 	struct forget_result result;
 	struct err err;
@@ -201,6 +195,8 @@ int cmd_forget(int argc, char **argv)
 			  "--keep-every, --keep-tag");
 		return EXIT_USAGE;
 	}
+	if (options.price < 0)
+		options.price = storage_price_of(command->store);
 	request.policy = retention_policy(&options.retention);
 	request.dry_run = options.dry_run;
 	/* There, 0 is no age at all. */

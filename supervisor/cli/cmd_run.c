@@ -24,12 +24,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-static const char *environment_value(void *arg, const char *name)
-{
-	(void)arg;
-	return getenv(name);
-}
-
 static int report_failure(int code, const struct err *err)
 {
 	log_error("%s", err->text);
@@ -53,7 +47,7 @@ static int find_job_name(const struct job_config *options, const struct gang_ide
 	}
 	if (!getcwd(directory, sizeof(directory)))
 		directory[0] = '\0';
-	return job_name_find(by_variable ? NULL : options->job, &place, environment_value, NULL,
+	return job_name_find(by_variable ? NULL : options->job, &place, inside_getenv, NULL,
 			     directory, (const char *const *)options->command, name, err);
 }
 
@@ -109,7 +103,7 @@ static int check_gang(const struct job_config *options, const struct job_name *n
 static int find_members(const struct job_config *options, struct job_name *name,
 			struct gang_identity *gang, struct err *err)
 {
-	if (gang_identity_find(options->gang, options->member, environment_value, NULL,
+	if (gang_identity_find(options->gang, options->member, inside_getenv, NULL,
 			       (const char *const *)options->command, gang, err) < 0) {
 		if (!options->dry_run)
 			tell_other_members(options, gang->launch, err);
@@ -152,7 +146,7 @@ static int find_identity(const struct job_config *options, struct job_name *name
 static void say_where_it_is_inside(const struct job_config *options, const struct job_name *name)
 {
 	const char *attempt = getenv(INSIDE_VARIABLE), *outer = getenv("REPRIEVE_OUTER_JOB");
-	bool inside = inside_run(environment_value, NULL);
+	bool inside = inside_run(inside_getenv, NULL);
 
 	if (attempt && *attempt && outer && *outer && !text_equal(name->origin, "--job") &&
 	    !text_equal(name->origin, "REPRIEVE_JOB"))
@@ -377,13 +371,6 @@ static void say_who_it_is(const struct job *job)
 			 gang->apart);
 }
 
-static void say_what_is_ignored(const struct job *job)
-{
-	if (sigismember(&job->inherited->ignored, SIGTERM) == 1)
-		log_note("SIGTERM was ignored when this was started (trap '' TERM): it is a notice "
-			 "all the same, and the job starts with it ignored");
-}
-
 static int run_job(struct job *job)
 {
 	const struct job_config *options = job->options;
@@ -397,17 +384,12 @@ static int run_job(struct job *job)
 	if (profile_options_format(options, &job->profile, text, sizeof(text))[0])
 		log_note("%s", text);
 	say_who_it_is(job);
-	say_what_is_ignored(job);
+	if (sigismember(&job->inherited->ignored, SIGTERM) == 1)
+		log_note("SIGTERM was ignored when this was started (trap '' TERM): it is a notice "
+			 "all the same, and the job starts with it ignored");
 	say_where_it_is_inside(options, &job->name);
 	job->slurm_script = arm_parent_death_signal(&options->signal_rules);
 	return job_run(job);
-}
-
-static enum log_level level_of(int verbosity)
-{
-	if (verbosity == 0)
-		return LOG_LEVEL_NOTE;
-	return verbosity < 0 ? LOG_LEVEL_WARN : LOG_LEVEL_DEBUG;
 }
 
 int cmd_run(int argc, char **argv)
@@ -424,7 +406,9 @@ int cmd_run(int argc, char **argv)
 	result = run_options_parse(argc, argv, &options, &err);
 	if (result != OPTION_PARSED)
 		return result == OPTION_HELPED ? 0 : report_failure(EXIT_USAGE, &err);
-	log_set_level(level_of(options.verbosity));
+	log_set_level(options.verbosity < 0   ? LOG_LEVEL_WARN
+		      : options.verbosity > 0 ? LOG_LEVEL_DEBUG
+					      : LOG_LEVEL_NOTE);
 	code = command_check_environment(options.strict);
 	if (code)
 		return code;

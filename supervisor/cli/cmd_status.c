@@ -31,7 +31,6 @@ struct watched_run {
 	char *directory, *job;
 	int fd;        /* it was asked how it ends, before anything else; -1: it has closed that */
 	json_t *ended; /* its last word; NULL: none came */
-	bool is_older; /* its supervisor does not know the question */
 	bool over;     /* and printed */
 	char *change;  /* the last line about it, in a pipe */
 };
@@ -294,20 +293,15 @@ static void append_answers(const struct status_run *status_run, struct bytes *te
 static void print_answers(const struct status_run *status_run)
 {
 	auto_(bytes_release) struct bytes text = {0};
-	char *rest, *line;
 	json_t *answer;
 	size_t i;
 
 	json_array_foreach(status_run->answers, i, answer) add_parts(answer);
 	append_answers(status_run, &text);
-	if (status_run->json) {
+	if (status_run->json)
 		json_print(json_pack("{s:O}", "jobs", status_run->answers), true);
-		return;
-	}
-	bytes_append(&text, "", 1, NULL);
-	rest = (char *)text.data;
-	while ((line = strsep(&rest, "\n")) && rest)
-		puts(line);
+	else if (text.size > 0)
+		fwrite(text.data, 1, text.size, stdout);
 }
 
 /* --- until they have ended --- */
@@ -319,9 +313,7 @@ static char *end_text(const struct watched_run *run)
 	if (run->ended)
 		return status_text_end(run->ended);
 	text = text_format("%s has ended: %s", run->job,
-			   run->is_older
-				   ? "its supervisor is of an older version and did not say how"
-				   : "its supervisor was killed, or the machine stopped it");
+			   "its supervisor was killed, or the machine stopped it");
 	text_to_printable(text);
 	return text;
 }
@@ -348,7 +340,6 @@ static void keep_last_word(void *arg, json_t *reply)
 
 	if (text_equal(json_text_or(reply, "event", ""), "ended"))
 		run->ended = json_incref(reply);
-	run->is_older |= text_equal(json_text_or(reply, "event", ""), "failed");
 }
 
 /* It is about to close, and has said by then what it says. */

@@ -155,10 +155,7 @@ int cmd_verify(int argc, char **argv)
 	struct store_command *command = &options.store_command;
 	auto_json json_t *list = json_array();
 	struct verify_findings findings = {.list = list};
-	struct verify_request request = {
-		.found = print_damage,
-		.arg = &findings,
-	};
+	struct verify_request request = {.found = print_damage, .arg = &findings};
 	struct verify_result result;
 	struct progress_bar progress;
 	struct err err;

@@ -172,8 +172,6 @@ void attempt_costs_read(struct attempt_costs *costs, const struct attempt_summar
 			 costs->superseded_by);
 	else
 		text_set(costs->outcome, sizeof(costs->outcome), attempt_outcome(past, newest));
-	costs->finished =
-		past->ended && text_equal(past->outcome, "finished") && costs->superseded_by == 0;
 	costs->loses = has_lost(costs, past);
 	ledger_each_event(ledger, read_event, &times);
 	costs->at_least = !past->ended;

@@ -41,10 +41,9 @@ struct attempt_costs {
 	int64_t unsaved_ms;
 	int64_t kept_ms;    /* of that, what need not be done again; the rest is neither */
 	int64_t restore_ms; /* before the launch */
-	bool finished;
-	bool interrupted; /* by the machine */
-	bool loses;       /* it has not finished, or what it has finished does not count */
-	bool at_least;    /* nobody saw its end: ran and lost are what is known of it */
+	bool interrupted;   /* by the machine */
+	bool loses;         /* it has not finished, or what it has finished does not count */
+	bool at_least;      /* nobody saw its end: ran and lost are what is known of it */
 };
 
 /* `ledger` is JSON lines; lines that are none are passed over. `saved`: when the newest of its

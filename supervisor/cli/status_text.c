@@ -92,20 +92,15 @@ static void add_durable(struct bytes *text, json_t *answer)
 				   "newest_seconds");
 }
 
-static struct progress_facts upload_of(json_t *saving)
+static void add_upload(struct bytes *text, json_t *answer)
 {
-	return (struct progress_facts){
+	json_t *saving = json_object_get(answer, "saving");
+	struct progress_facts facts = {
 		.done = (uint64_t)json_number_or(saving, "bytes_done", 0),
 		.total = (uint64_t)json_number_or(saving, "bytes_total", 0),
 		.rate = (uint64_t)json_number_or(saving, "bytes_per_second", 0),
 		.still_ms = 1000 * json_number_or(saving, "still_seconds", 0),
 	};
-}
-
-static void add_upload(struct bytes *text, json_t *answer)
-{
-	json_t *saving = json_object_get(answer, "saving");
-	struct progress_facts facts = upload_of(saving);
 	char line[200];
 
 	if (json_is_object(saving))
@@ -373,20 +368,12 @@ void status_text_append(struct bytes *text, json_t *answer)
 
 /* --- one line --- */
 
-static void append_notice(struct bytes *line, json_t *notice)
-{
-	if (json_is_object(notice))
-		bytes_format(line, NULL, "; %s from %s (%s), until %.19sZ",
-			     json_text_or(notice, "kind", ""), json_text_or(notice, "source", ""),
-			     json_text_or(notice, "reason", ""),
-			     json_text_or(notice, "deadline", "?"));
-}
-
 char *status_text_change(json_t *answer)
 {
 	auto_(bytes_release) struct bytes line = {0};
 	const char *durable = json_text_or(answer, "durable", "");
 	int64_t step = json_number_or(answer, "step", -1);
+	json_t *notice = json_object_get(answer, "notice");
 	char *text, attempt[40];
 
 	bytes_format(&line, NULL, "%s: %s%s; durable: %s", json_text_or(answer, "job", "?"),
@@ -400,7 +387,11 @@ char *status_text_change(json_t *answer)
 		bytes_format(&line, NULL, "; sending a checkpoint");
 	if (json_is_true(json_object_get(answer, "behind")))
 		bytes_format(&line, NULL, "; the upload has fallen behind");
-	append_notice(&line, json_object_get(answer, "notice"));
+	if (json_is_object(notice))
+		bytes_format(&line, NULL, "; %s from %s (%s), until %.19sZ",
+			     json_text_or(notice, "kind", ""), json_text_or(notice, "source", ""),
+			     json_text_or(notice, "reason", ""),
+			     json_text_or(notice, "deadline", "?"));
 	text = text_copy_n((const char *)line.data, line.size);
 	text_to_printable(text);
 	return text;

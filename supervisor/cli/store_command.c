@@ -80,13 +80,8 @@ int store_command_check_job(const struct store_command *command)
 	for (size_t i = 0; i < jobs.count; i++) {
 		if (text_equal(jobs.names[i], command->job))
 			code = -1;
-		if (i < NAMES_MOST) {
-			char *more = text_format("%s%s%s", names, i > 0 ? ", " : ": it has ",
-						 jobs.names[i]);
-
-			free(names);
-			names = more;
-		}
+		if (i < NAMES_MOST)
+			text_append(&names, "%s%s", i > 0 ? ", " : ": it has ", jobs.names[i]);
 	}
 	if (code >= 0)
 		log_error("%s has no job %s%s%s", command->store, command->job,

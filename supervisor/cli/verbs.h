@@ -8,26 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-int cmd_run(int argc, char **argv);
-int cmd_list(int argc, char **argv);
-int cmd_show(int argc, char **argv);
-int cmd_restore(int argc, char **argv);
-int cmd_verify(int argc, char **argv);
-int cmd_export(int argc, char **argv);
-int cmd_forget(int argc, char **argv);
-int cmd_pin(int argc, char **argv);
-int cmd_unpin(int argc, char **argv);
-int cmd_save(int argc, char **argv);
-int cmd_status(int argc, char **argv);
-int cmd_probe(int argc, char **argv);
-int cmd_checkpoint(int argc, char **argv);
-int cmd_doctor(int argc, char **argv);
-int cmd_report(int argc, char **argv);
-int cmd_explain(int argc, char **argv);
-int cmd_watch(int argc, char **argv);
-int cmd_mock(int argc, char **argv);
-int cmd_drill(int argc, char **argv);
-int cmd_completion(int argc, char **argv);
+typedef int verb_fn(int argc, char **argv);
+verb_fn cmd_run, cmd_list, cmd_show, cmd_restore, cmd_verify, cmd_export, cmd_forget, cmd_pin,
+	cmd_unpin, cmd_save, cmd_status, cmd_probe, cmd_checkpoint, cmd_doctor, cmd_report,
+	cmd_explain, cmd_watch, cmd_mock, cmd_drill, cmd_completion;
 
 /* Beside verb_run of options.h. */
 extern const struct verb verb_list, verb_show, verb_restore, verb_verify, verb_export, verb_forget,

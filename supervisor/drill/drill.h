@@ -205,6 +205,9 @@ struct instance *scenario_instance(const struct scenario *scenario, unsigned sta
 
 /* The whole drill; `reason` gets what the last line says of it. */
 enum drill_result report_result(const struct scenario *scenario, char *reason, size_t capacity);
+/* "1.20 s"; "-": it did not happen. */
+#define DRILL_SECONDS_TEXT 32
+const char *drill_seconds_format(int64_t milliseconds, char text[DRILL_SECONDS_TEXT]);
 /* `kept`: the scratch directory stays, and is named. */
 void report_print(const struct scenario *scenario, bool kept);
 void report_json(const struct scenario *scenario, bool kept);

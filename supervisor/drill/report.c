@@ -37,9 +37,9 @@ static struct losses add_losses(const struct scenario *scenario)
 	return sum;
 }
 
-static const char *format_seconds(int64_t milliseconds, char cell[CELL])
+const char *drill_seconds_format(int64_t milliseconds, char cell[DRILL_SECONDS_TEXT])
 {
-	snprintf(cell, CELL, milliseconds == VERDICT_UNKNOWN ? "-" : "%.2f s",
+	snprintf(cell, DRILL_SECONDS_TEXT, milliseconds == VERDICT_UNKNOWN ? "-" : "%.2f s",
 		 (double)milliseconds / 1000);
 	return cell;
 }
@@ -81,11 +81,6 @@ enum drill_result report_result(const struct scenario *scenario, char *reason, s
 	return result;
 }
 
-static const char *format_id(struct snapshot_id id, const char *none, char text[SNAPSHOT_ID_TEXT])
-{
-	return snapshot_id_is_none(id) ? none : snapshot_id_format(id, text);
-}
-
 static const char *format_restored(const struct round_facts *facts, char cell[CELL])
 {
 	bool known = facts->next_step >= 0 && !snapshot_id_is_none(facts->next_restored);
@@ -93,7 +88,7 @@ static const char *format_restored(const struct round_facts *facts, char cell[CE
 	snprintf(cell, CELL, "step %" PRId64, facts->next_step);
 	return known                   ? cell
 	       : !facts->next_launched ? "-"
-				       : format_id(facts->next_restored, "nothing", cell);
+				       : drill_id_format(facts->next_restored, "nothing", cell);
 }
 
 static const char *colour_of(enum drill_result result, const struct scenario *scenario)
@@ -113,12 +108,13 @@ static void print_machine(const struct scenario *scenario, unsigned index, uint3
 
 	snprintf(number, CELL, gang ? "%u/%u" : "%u", index + 1, member);
 	printf("%5s  %7s  %7s  %7s  %8s  %-24s  %-9s %s%s%s%s\n", number,
-	       format_seconds(verdict->noticed_ms, cells[0]),
-	       format_seconds(verdict->saved_ms, cells[1]),
-	       format_seconds(verdict->durable_ms, cells[2]),
-	       format_seconds(verdict->margin_ms, cells[3]),
-	       verdict->lost.steps.most == VERDICT_UNKNOWN ? format_seconds(verdict->lost.ms, lost)
-							   : format_losses(verdict->lost, lost),
+	       drill_seconds_format(verdict->noticed_ms, cells[0]),
+	       drill_seconds_format(verdict->saved_ms, cells[1]),
+	       drill_seconds_format(verdict->durable_ms, cells[2]),
+	       drill_seconds_format(verdict->margin_ms, cells[3]),
+	       verdict->lost.steps.most == VERDICT_UNKNOWN
+		       ? drill_seconds_format(verdict->lost.ms, lost)
+		       : format_losses(verdict->lost, lost),
 	       format_restored(&round->each[member], restored),
 	       colour_of(verdict->result, scenario), drill_result_name(verdict->result),
 	       scenario->options->colour ? PLAIN : "",
@@ -217,7 +213,7 @@ static json_t *id_json(struct snapshot_id id)
 {
 	char text[SNAPSHOT_ID_TEXT];
 
-	return text_json(format_id(id, "", text));
+	return text_json(drill_id_format(id, "", text));
 }
 
 // clang-format off

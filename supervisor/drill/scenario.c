@@ -190,7 +190,8 @@ static bool is_due(struct scenario *scenario)
 		if (events->launched_ms > newest_ms)
 			newest_ms = events->launched_ms;
 		saved |= events->checkpoint_count > 0 || events->saving_ms >= 0;
-		has_pace |= job_steps_have_pace(&machine->steps) || events->checkpoint_count > 1;
+		has_pace |= machine->steps.each[0].count > 1 || machine->steps.each[1].count > 1 ||
+			    events->checkpoint_count > 1;
 		committed |= !snapshot_id_is_none(events->commit.id);
 	}
 	passed_ms = clock_monotonic_ms() - newest_ms;

@@ -103,11 +103,6 @@ void job_steps_add(struct job_steps *steps, const struct step_patterns *patterns
 	}
 }
 
-bool job_steps_have_pace(const struct job_steps *steps)
-{
-	return steps->each[0].count > 1 || steps->each[1].count > 1;
-}
-
 void job_steps_release(struct job_steps *steps)
 {
 	for (size_t i = 0; i < STEPS_KINDS; i++)

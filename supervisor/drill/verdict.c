@@ -147,7 +147,7 @@ static const char *format_asked(const struct run_events *events, char text[120])
 	return events->asked_ms < 0 ? "" : text;
 }
 
-static const char *format_id(struct snapshot_id id, const char *none, char text[SNAPSHOT_ID_TEXT])
+const char *drill_id_format(struct snapshot_id id, const char *none, char text[SNAPSHOT_ID_TEXT])
 {
 	return snapshot_id_is_none(id) ? none : snapshot_id_format(id, text);
 }
@@ -227,10 +227,10 @@ static enum drill_result judge_restore(const struct round_facts *facts, struct r
 	snapshot_id_format(said, text);
 	return facts->store_error[0] ? FAIL("the store cannot be read: %s", facts->store_error)
 		: !facts->commit_good ? FAIL("%s was reported durable, but the store has no valid snapshot of it", text)
-		: snapshot_id_compare(newest, said) != 0 ? FAIL("the store would resume from %s, but %s is the newest commit", format_id(newest, "nothing", other), text)
+		: snapshot_id_compare(newest, said) != 0 ? FAIL("the store would resume from %s, but %s is the newest commit", drill_id_format(newest, "nothing", other), text)
 		: facts->next_cut ? UNPROVEN("--timeout ended the drill before the next machine had shown where it goes on: give it more time, or the job fewer steps")
 		: !facts->next_launched ? FAIL("the next machine did not start the job")
-		: snapshot_id_compare(restored, said) != 0 ? FAIL("the next machine started from %s instead of from %s", format_id(restored, "scratch", other), text)
+		: snapshot_id_compare(restored, said) != 0 ? FAIL("the next machine started from %s instead of from %s", drill_id_format(restored, "scratch", other), text)
 		: DRILL_PASS;
 }
 

@@ -130,7 +130,6 @@ struct job_steps {
 /* Adds one line, without its end. Not ours, nor one that speaks of what was loaded. */
 void job_steps_add(struct job_steps *steps, const struct step_patterns *patterns, const char *line,
 		   size_t length, int64_t at_ms);
-bool job_steps_have_pace(const struct job_steps *steps); /* two lines of them */
 void job_steps_release(struct job_steps *steps);
 
 /* What is known of two machines' steps, of which the first was taken away. */
@@ -175,6 +174,8 @@ enum drill_result {
 	DRILL_NOT_RUN, /* the command is not there, or is no program */
 };
 const char *drill_result_name(enum drill_result result); /* "PASS" */
+/* `none`: for no snapshot. */
+const char *drill_id_format(struct snapshot_id id, const char *none, char text[SNAPSHOT_ID_TEXT]);
 
 #define VERDICT_UNKNOWN INT64_MIN
 

@@ -52,12 +52,8 @@ char *profile_names(void)
 {
 	char *names = text_copy("");
 
-	for (size_t i = 0; i < profile_count; i++) {
-		char *more = text_format("%s%s%s", names, i > 0 ? ", " : "", profile_rows[i].name);
-
-		free(names);
-		names = more;
-	}
+	for (size_t i = 0; i < profile_count; i++)
+		text_append(&names, "%s%s", i > 0 ? ", " : "", profile_rows[i].name);
 	return names;
 }
 

@@ -41,8 +41,8 @@ static void read_script(struct scan *scan, const char *path)
 
 static void scan_module(struct scan *scan, const char *module)
 {
-	auto_free char *file = python_module_file(module);
-	auto_free char *package = python_module_package(module);
+	auto_free char *file = python_module_path(module, PYTHON_MODULE);
+	auto_free char *package = python_module_path(module, PYTHON_PACKAGE);
 
 	read_script(scan, file);
 	read_script(scan, package);

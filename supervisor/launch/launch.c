@@ -97,13 +97,6 @@ static void add_pair(struct child_environment *environment, char *pair)
 	environment->pairs[count + 1] = NULL;
 }
 
-static bool is_variable_set(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value && *value;
-}
-
 /*
  * Keeps all attempts of a job in one run of its experiment tracker. W&B takes the id of the run
  * from the environment (docs.wandb.ai, "Environment variables": WANDB_RUN_ID, WANDB_RESUME). MLflow
@@ -115,13 +108,13 @@ static void add_run_name(struct child_environment *environment, const struct chi
 	const char *run = facts->run;
 
 	/* W&B sweeps and grouped runs choose their own ids: leave them alone. */
-	if (!run || !run[0] || is_variable_set("WANDB_SWEEP_ID") ||
-	    is_variable_set("WANDB_RUN_GROUP"))
+	if (!run || !run[0] || text_from_environment("WANDB_SWEEP_ID") ||
+	    text_from_environment("WANDB_RUN_GROUP"))
 		return;
-	if (!is_variable_set("WANDB_RUN_ID"))
+	if (!text_from_environment("WANDB_RUN_ID"))
 		add_pair(environment, text_format("WANDB_RUN_ID=%s", run));
 	/* Without it, W&B overwrites a run of the same id. */
-	if (!is_variable_set("WANDB_RESUME"))
+	if (!text_from_environment("WANDB_RESUME"))
 		add_pair(environment, text_copy("WANDB_RESUME=allow"));
 }
 
@@ -225,20 +218,18 @@ static void hand_on(struct child_environment *environment)
 
 void child_environment_build(struct child_environment *environment, const struct child_facts *facts)
 {
-	char attempt[16], step[24] = "", machines[16], machine[16];
+	char step[24] = "";
 
-	snprintf(attempt, sizeof(attempt), "%u", facts->attempt ? facts->attempt : 1);
 	if (facts->step >= 0)
 		snprintf(step, sizeof(step), "%lld", (long long)facts->step);
 	add_variable(environment, "REPRIEVE_JOB", facts->job);
-	add_variable(environment, INSIDE_VARIABLE, attempt);
+	add_pair(environment,
+		 text_format(INSIDE_VARIABLE "=%u", facts->attempt ? facts->attempt : 1));
 	add_variable(environment, "REPRIEVE_RESUMING", facts->resuming ? "1" : "0");
 	add_variable(environment, "REPRIEVE_STEP", step);
 	add_variable(environment, "REPRIEVE_CHECKPOINT_DIR", facts->workspace->directory);
-	snprintf(machines, sizeof(machines), "%u", facts->members);
-	snprintf(machine, sizeof(machine), "%u", facts->member);
-	add_variable(environment, "REPRIEVE_MACHINES", machines);
-	add_variable(environment, "REPRIEVE_MACHINE", machine);
+	add_pair(environment, text_format("REPRIEVE_MACHINES=%u", facts->members));
+	add_pair(environment, text_format("REPRIEVE_MACHINE=%u", facts->member));
 	add_variable(environment, "REPRIEVE_NOTICE_FILE", facts->notice);
 	add_variable(environment, SHIM_ENV_CHANNEL, facts->channel);
 	add_variable(environment, "REPRIEVE_PAGE", facts->page);
@@ -267,8 +258,6 @@ int child_environment_add_shim(struct child_environment *environment, const char
 
 void child_environment_release(struct child_environment *environment)
 {
-	for (char **pair = environment->pairs; pair && *pair; pair++)
-		free(*pair);
-	free(environment->pairs);
+	path_list_free(environment->pairs);
 	environment->pairs = NULL;
 }

@@ -6,7 +6,8 @@
 
 #define WIDTH 80
 
-/* From column `at` on; the lines that follow begin at `indent`. */
+/* A paragraph from column `at` on; the lines that follow begin at `indent`. A line break stays one.
+ */
 static void print_wrapped(const char *text, size_t at, size_t indent)
 {
 	while (*text) {
@@ -29,11 +30,6 @@ static void print_wrapped(const char *text, size_t at, size_t indent)
 		}
 	}
 	printf("\n");
-}
-
-void option_help_text(const char *text)
-{
-	print_wrapped(text, 0, 0);
 }
 
 void option_help_row(const char *left, const char *text, size_t column)
@@ -157,7 +153,7 @@ void option_help_print(const struct verb *verb, bool all)
 	print_options(verb, whole);
 	if (verb->notes && whole) {
 		printf("\n");
-		option_help_text(verb->notes);
+		print_wrapped(verb->notes, 0, 0);
 	}
 	if (whole)
 		print_variables(verb);

@@ -116,15 +116,11 @@ static int set_choice(const struct option_row *row, void *slot, const char *valu
 
 	for (char *word = strtok_r(choices, " ", &rest); word;
 	     word = strtok_r(NULL, " ", &rest), index++) {
-		char *more;
-
 		if (text_equal(word, value)) {
 			store_number(row, slot, index);
 			return 0;
 		}
-		more = text_format("%s%s%s", listed, index == 0 ? "" : *rest ? ", " : " or ", word);
-		free(listed);
-		listed = more;
+		text_append(&listed, "%s%s", index == 0 ? "" : *rest ? ", " : " or ", word);
 	}
 	return err_set(err, ERR_INVALID, "invalid value '%s': write %s", value, listed);
 }
@@ -159,12 +155,6 @@ static void *part_of(const struct option_group *group, void *options)
 	return (char *)options + group->at;
 }
 
-static const char *environment_value(void *arg, const char *name)
-{
-	(void)arg;
-	return getenv(name);
-}
-
 int option_table_read_environment(const struct verb *verb, void *options, struct err *err)
 {
 	for (const struct option_group *group = verb->groups; group->rows; group++)
@@ -173,7 +163,7 @@ int option_table_read_environment(const struct verb *verb, void *options, struct
 			const char *value = row->variable ? getenv(row->variable) : NULL;
 
 			if (row->of_one_run &&
-			    inside_is_of_outer(row->variable, environment_value, NULL))
+			    inside_is_of_outer(row->variable, inside_getenv, NULL))
 				continue;
 			if (value && *value &&
 			    option_row_set(row, part_of(group, options), value, err) < 0)
@@ -493,16 +483,6 @@ static bool is_known(const char *name, const struct verb *const *verbs, size_t v
 	return known;
 }
 
-/* Takes ownership of `name`. */
-static void list_name(char **listed, char *name)
-{
-	char *more = *listed ? text_format("%s, %s", *listed, name) : text_copy(name);
-
-	free(*listed);
-	free(name);
-	*listed = more;
-}
-
 struct unknown_names environment_unknown_names(char *const *environment,
 					       const struct verb *const *verbs, size_t verb_count)
 {
@@ -523,9 +503,10 @@ struct unknown_names environment_unknown_names(char *const *environment,
 			continue;
 		meant = nearest_name_found(&nearest, strlen(PREFIX));
 		if (meant)
-			list_name(&names.mistyped, text_format("%s (is %s meant?)", name, meant));
+			text_append(&names.mistyped, "%s%s (is %s meant?)",
+				    names.mistyped ? ", " : "", name, meant);
 		else
-			list_name(&names.others, steal(&name));
+			text_append(&names.others, "%s%s", names.others ? ", " : "", name);
 	}
 	return names;
 }

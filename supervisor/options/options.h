@@ -225,9 +225,6 @@ size_t option_help_brief(const char *help);
 /* `left` and, from `column` on, `text`: on a line of its own where `left` is too long. */
 void option_help_row(const char *left, const char *text, size_t column);
 
-/* A paragraph. A line break stays one. */
-void option_help_text(const char *text);
-
 /* --- `reprieve run` --- */
 
 extern const struct verb verb_run;

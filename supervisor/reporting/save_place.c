@@ -121,11 +121,6 @@ static bool has_waited(const struct run_facts *run)
 	return run->view.now_ms - run->model->launched_ms >= SAVE_PLACE_PATIENCE_MS;
 }
 
-static bool has_ended(const struct reports *reports)
-{
-	return reports->look(reports->arg, LOOK_AT_MODEL).model->flush.began_ms > 0;
-}
-
 bool save_place_is_elsewhere(const struct reports *reports)
 {
 	return reports->save_place.checkpoints_elsewhere && !reports->save_place.saved_here;
@@ -184,7 +179,7 @@ static void say_elsewhere(struct reports *reports)
 {
 	struct run_facts run = reports->look(reports->arg, LOOK_AT_MODEL);
 	const char *path = reports->save_place.elsewhere, *name = strrchr(path, '/'), *advice;
-	bool here = reports->save_place.saved_here, ended = has_ended(reports);
+	bool here = reports->save_place.saved_here, ended = run.model->flush.began_ms > 0;
 	char own[512], place[512], watched[512];
 	struct err why;
 	bool good = find_better_place(reports, place, sizeof(place), &advice, &why);

@@ -299,8 +299,8 @@ enum sigterm_hold_verdict sigterm_hold_decide(const struct sigterm_hold_facts *f
 struct held_process {
 	pid_t pid, sender;
 	uint64_t start_time;
-	bool for_ours, sender_ours, sender_outside; /* when it was reported */
-	int64_t held_ms;                            /* without the time in which we were stalled */
+	/* The sender is as reported; held_ms is without the time in which we were stalled. */
+	struct sigterm_hold_facts facts;
 };
 
 struct sigterm_hold {

@@ -56,16 +56,12 @@ static void decide_held_processes(struct sigterm_hold *sigterm_hold)
 
 	for (size_t i = 0; i < sigterm_hold->count; i++) {
 		struct held_process process = sigterm_hold->processes[i];
-		struct sigterm_hold_facts facts = {
-			.ended = !sigterm_hold->active,
-			.noticed = sigterm_hold->noticed,
-			.sender_ours = process.sender_ours,
-			.sender_outside = process.sender_outside,
-			.for_ours = process.for_ours,
-			.held_ms = process.held_ms += awake_ms,
-		};
-		enum sigterm_hold_verdict verdict = sigterm_hold_decide(&facts);
+		enum sigterm_hold_verdict verdict;
 
+		process.facts.ended = !sigterm_hold->active;
+		process.facts.noticed = sigterm_hold->noticed;
+		process.facts.held_ms += awake_ms;
+		verdict = sigterm_hold_decide(&process.facts);
 		if (verdict == SIGTERM_HOLD_RELEASE || verdict == SIGTERM_HOLD_MEANT) {
 			log_debug("process %d gets its SIGTERM", (int)process.pid);
 			if (deliver_sigterm(&process) && verdict == SIGTERM_HOLD_MEANT)
@@ -105,10 +101,11 @@ static void place_sender(struct held_process *process)
 {
 	struct process_sample sample;
 
-	process->sender_ours = process->sender > 0 && process_is_below(process->sender, getpid());
-	process->sender_outside =
+	process->facts.sender_ours =
+		process->sender > 0 && process_is_below(process->sender, getpid());
+	process->facts.sender_outside =
 		process->sender <= 0 ||
-		(!process->sender_ours && process_read_sample(process->sender, &sample));
+		(!process->facts.sender_ours && process_read_sample(process->sender, &sample));
 }
 
 void sigterm_hold_add(struct sigterm_hold *sigterm_hold, pid_t pid, pid_t sender, bool for_ours)
@@ -117,7 +114,7 @@ void sigterm_hold_add(struct sigterm_hold *sigterm_hold, pid_t pid, pid_t sender
 		.pid = pid,
 		.sender = sender,
 		.start_time = process_start_time(pid),
-		.for_ours = for_ours,
+		.facts.for_ours = for_ours,
 	};
 
 	if (!sigterm_hold->tracker || process.start_time == 0)
@@ -126,7 +123,7 @@ void sigterm_hold_add(struct sigterm_hold *sigterm_hold, pid_t pid, pid_t sender
 	for (size_t i = 0; i < sigterm_hold->count; i++)
 		if (sigterm_hold->processes[i].pid == pid &&
 		    sigterm_hold->processes[i].start_time == process.start_time) {
-			sigterm_hold->processes[i].for_ours = for_ours;
+			sigterm_hold->processes[i].facts.for_ours = for_ours;
 			decide_held_processes(sigterm_hold);
 			return;
 		}

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/inside.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/network_fs.h"
@@ -722,15 +723,9 @@ static void log_start(const struct resume_request *request, const struct resume_
 			 text_duration(result->milliseconds, time, sizeof(time)), directory);
 }
 
-static const char *environment_value(void *arg, const char *name)
-{
-	(void)arg;
-	return getenv(name);
-}
-
 static enum slurm_neighbour holder_is(const struct resume_request *request, const char **advice)
 {
-	const char *element = job_name_element(environment_value, NULL, advice);
+	const char *element = job_name_element(inside_getenv, NULL, advice);
 	enum slurm_neighbour neighbour =
 		slurm_job_neighbour(request->workspace->holder, request->job,
 				    getenv("SLURM_STEP_NUM_TASKS"), getenv("SLURM_PROCID"),

@@ -132,11 +132,7 @@ char *exit_policy_names(void)
 {
 	char *names = text_copy(exit_policy_table[0].name);
 
-	for (size_t i = 1; i < exit_policy_count; i++) {
-		char *longer = text_format("%s, %s", names, exit_policy_table[i].name);
-
-		free(names);
-		names = longer;
-	}
+	for (size_t i = 1; i < exit_policy_count; i++)
+		text_append(&names, ", %s", exit_policy_table[i].name);
 	return names;
 }

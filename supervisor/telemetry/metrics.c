@@ -27,16 +27,11 @@ static size_t name_length(const char *text)
 
 /* Prometheus rejects a whole scrape if a sample has a label twice. Its own target labels (job,
  * instance) would replace ours. */
-static bool is_reserved(const char *name, size_t length)
+static bool is_reserved(const char *name)
 {
-	static const char *const reserved[] = {"run", "state", "source", "job", "instance"};
+	static const char *const reserved[] = {"run", "state", "source", "job", "instance", NULL};
 
-	if (length >= 2 && name[0] == '_' && name[1] == '_')
-		return true;
-	for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++)
-		if (strlen(reserved[i]) == length && memcmp(reserved[i], name, length) == 0)
-			return true;
-	return false;
+	return text_starts(name, "__") || text_is_one_of(name, reserved);
 }
 
 int labels_add(json_t *labels, const char *text, struct err *err)
@@ -51,13 +46,13 @@ int labels_add(json_t *labels, const char *text, struct err *err)
 				       "'%s': expected NAME=VALUE, such as team=nlp; a name has "
 				       "letters, digits and '_'",
 				       item);
-		if (is_reserved(item, length))
-			return err_set(err, ERR_INVALID,
-				       "label '%.*s' is reserved for the metrics or for Prometheus "
-				       "(run, state, source, job, instance, __*): choose another "
-				       "name, such as my_%.*s",
-				       (int)length, item, (int)length, item);
 		auto_free char *name = text_copy_n(item, length);
+		if (is_reserved(name))
+			return err_set(err, ERR_INVALID,
+				       "label '%s' is reserved for the metrics or for Prometheus "
+				       "(run, state, source, job, instance, __*): choose another "
+				       "name, such as my_%s",
+				       name, name);
 		auto_free char *value =
 			text_copy_n(item + length + 1, strcspn(item + length + 1, ","));
 		json_t *json = json_string(value);

@@ -15,23 +15,6 @@
 
 /* --- notices and their sources --- */
 
-const char *notice_kind_name(enum notice_kind kind)
-{
-	static const char *const kinds[] = {
-		[NOTICE_NONE] = "none",
-		[NOTICE_ADVICE] = "advice",
-		[NOTICE_STOP] = "stop",
-		[NOTICE_CANCELLED] = "cancelled",
-	};
-
-	return kinds[kind];
-}
-
-static bool is_timed(const struct notice *notice)
-{
-	return notice->deadline_ms != CLOCK_NEVER && notice->kind == NOTICE_STOP;
-}
-
 const char *notice_format(const struct notice *notice, char *buffer, size_t capacity)
 {
 	char left[32];
@@ -56,13 +39,19 @@ const char *notice_format(const struct notice *notice, char *buffer, size_t capa
 
 json_t *notice_format_json(const struct notice *notice)
 {
-	bool timed = is_timed(notice);
+	static const char *const kinds[] = {
+		[NOTICE_NONE] = "none",
+		[NOTICE_ADVICE] = "advice",
+		[NOTICE_STOP] = "stop",
+		[NOTICE_CANCELLED] = "cancelled",
+	};
+	bool timed = notice->deadline_ms != CLOCK_NEVER && notice->kind == NOTICE_STOP;
 	int64_t left = timed ? clock_left_ms(notice->deadline_ms) : 0;
 	char deadline[32];
 
-	return json_pack("{s:s, s:s, s:s, s:s, s:s?, s:o, s:b}", "kind",
-			 notice_kind_name(notice->kind), "source", notice->source, "identity",
-			 notice->identity, "reason", notice->reason, "deadline",
+	return json_pack("{s:s, s:s, s:s, s:s, s:s?, s:o, s:b}", "kind", kinds[notice->kind],
+			 "source", notice->source, "identity", notice->identity, "reason",
+			 notice->reason, "deadline",
 			 timed ? clock_format(clock_wall_ms() + left, deadline, sizeof(deadline))
 			       : NULL,
 			 "seconds_left", timed ? json_real((double)left / 1000) : json_null(),

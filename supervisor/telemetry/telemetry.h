@@ -120,8 +120,6 @@ void metrics_server_stop(struct metrics_server *server); /* NULL is fine */
 /* Notices and notice sources, for people and as JSON, are the same in status, watch, log and the
  * job's notice file. */
 
-const char *notice_kind_name(enum notice_kind kind); /* "stop" */
-
 /* "preemption notice from aws (spot terminate at ...): 1 min 57 s left"; a guessed time is "about".
  * Returns `buffer`. */
 const char *notice_format(const struct notice *notice, char *buffer, size_t capacity);

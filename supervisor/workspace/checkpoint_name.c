@@ -73,12 +73,6 @@ static bool is_array_store(const struct name_fields *fields)
 	       (length > 3 && strncasecmp(end - 3, ".n5", 3) == 0);
 }
 
-/* Zarr's directory of an array's chunks: "c/0/3" is the one in row 0, column 3. */
-static bool is_chunk_directory(const struct name_fields *fields)
-{
-	return fields->end - fields->begin == 1 && fields->name[fields->begin] == 'c';
-}
-
 /* "mylora-000480-state" (sd-scripts), where trailing numbers are those before that word. */
 static const struct field *number_before_state(const struct name_fields *fields)
 {
@@ -148,13 +142,8 @@ static void read_directory(struct reading *reading, const char *path, const char
 		reading->in_state = true;
 	}
 	reading->under_ids = contains_ids(&reading->fields);
-	reading->in_chunks =
-		is_array_store(&reading->fields) || is_chunk_directory(&reading->fields);
-}
-
-static bool is_log_file(const char *name)
-{
-	return file_patterns_kind(NULL, name) != FILE_KIND_ORDINARY || strstr(name, ".log.");
+	/* Zarr's directory of an array's chunks: "c/0/3" is the one in row 0, column 3. */
+	reading->in_chunks = is_array_store(&reading->fields) || (length == 1 && *name == 'c');
 }
 
 /* "0000540/gen_0.npy": nobody calls a run with so many zeros, and the zeros of a step are many. */
@@ -170,7 +159,8 @@ static void read_own_name(struct reading *reading)
 	const struct field *counted, *trailing;
 
 	name_fields_split(&reading->fields, reading->own, strlen(reading->own));
-	if (is_log_file(reading->own) || reading->in_chunks)
+	if (file_patterns_kind(NULL, reading->own) != FILE_KIND_ORDINARY ||
+	    strstr(reading->own, ".log.") || reading->in_chunks)
 		return;
 	counted = name_fields_counted(&reading->fields);
 	trailing = found->number < 0 && !counted ? name_fields_trailing(&reading->fields) : NULL;
@@ -219,17 +209,10 @@ size_t checkpoint_directory_length(const char *path)
 
 /* --- keys --- */
 
-/* Where the last component of the directory with `length` bytes begins. */
-static size_t last_component(const char *path, size_t length)
-{
-	const char *slash = memrchr(path, '/', length);
-
-	return slash ? (size_t)(slash + 1 - path) : 0;
-}
-
 char *checkpoint_name_key(const char *path)
 {
 	struct reading reading;
+	const char *slash;
 	size_t unit, last;
 
 	read_path(&reading, path);
@@ -239,7 +222,8 @@ char *checkpoint_name_key(const char *path)
 	if (unit == 0)
 		return text_format("%.*s#%lld", (int)(reading.own - path), path,
 				   (long long)reading.found.number);
-	last = last_component(path, unit);
+	slash = memrchr(path, '/', unit);
+	last = slash ? (size_t)(slash + 1 - path) : 0;
 	name_fields_split(&reading.fields, path + last, unit - last);
 	return text_format("%.*s%.*s/", (int)last, path,
 			   (int)(reading.fields.end - reading.fields.begin),

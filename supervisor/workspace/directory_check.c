@@ -131,8 +131,8 @@ static bool is_launcher(const char *module)
 /* An installed module has no file here: then nothing is found. */
 static void search_module(struct program_search *search, const char *module)
 {
-	auto_free char *file = python_module_file(module);
-	auto_free char *package = python_module_package(module);
+	auto_free char *file = python_module_path(module, PYTHON_MODULE);
+	auto_free char *package = python_module_path(module, PYTHON_PACKAGE);
 
 	if (!search_file(search, file))
 		search_file(search, package);
@@ -246,7 +246,7 @@ int directory_check_store(const char *directory, const char *store, struct err *
 
 /* --- "python -m" --- */
 
-static char *module_path(const char *module, const char *end)
+char *python_module_path(const char *module, const char *end)
 {
 	char *path = text_format("%s%s", module, end);
 
@@ -254,14 +254,4 @@ static char *module_path(const char *module, const char *end)
 		if (path[i] == '.')
 			path[i] = '/';
 	return path;
-}
-
-char *python_module_file(const char *module)
-{
-	return module_path(module, ".py");
-}
-
-char *python_module_package(const char *module)
-{
-	return module_path(module, "/__main__.py");
 }

@@ -58,10 +58,10 @@ int directory_check_store(const char *directory, const char *store, struct err *
  * checkpoints. */
 bool directory_check_is_working_directory(const char *directory);
 
-/* PURE. The files that "python -m MODULE" runs, relative to its working directory. */
-
-/* For "a.b": "a/b.py" if it is a module, "a/b/__main__.py" if it is a package. The caller frees. */
-char *python_module_file(const char *module);
-char *python_module_package(const char *module);
+/* PURE. The file that "python -m MODULE" runs, relative to its working directory. For "a.b":
+ * "a/b.py" if it is a module, "a/b/__main__.py" if it is a package. The caller frees. */
+#define PYTHON_MODULE ".py"
+#define PYTHON_PACKAGE "/__main__.py"
+char *python_module_path(const char *module, const char *end);
 
 #endif

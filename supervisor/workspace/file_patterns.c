@@ -12,7 +12,7 @@ static const char *const running_names[] = {
 	// clang-format off
 	"*.log", "*.log.json", "*.log.txt", "log.txt", "*[-_]log.txt", "*.out", "*.err",
 	"*.csv", "*.tsv", "*.jsonl", "*.ndjson",
-	"*.wandb", "*.tfevents*", "events.out.*",
+	"*.wandb", "*.tfevents*", "events.out.*", NULL,
 	// clang-format on
 };
 
@@ -21,7 +21,7 @@ static const char *const running_names[] = {
 
 /* A lock is held by a process of this machine. On the next one nobody would ever let go of it.
  * Optuna gives its own another name before it removes it. */
-static const char *const lock_names[] = {"*.lock", "*.lck", "*.lock*.rename"};
+static const char *const lock_names[] = {"*.lock", "*.lck", "*.lock*.rename", NULL};
 
 /* --- adding --- */
 
@@ -97,15 +97,13 @@ static const char *find_match(const struct path_list *list, const char *path)
 	return NULL;
 }
 
-static const char *find_name(const char *const *names, size_t count, const char *path)
+static const char *find_name(const char *const *names, const char *path)
 {
-	for (size_t i = 0; i < count; i++)
-		if (fnmatch(names[i], text_last_part(path), 0) == 0)
-			return names[i];
+	for (; *names; names++)
+		if (fnmatch(*names, text_last_part(path), 0) == 0)
+			return *names;
 	return NULL;
 }
-
-#define FIND_NAME(names, path) find_name(names, sizeof(names) / sizeof((names)[0]), path)
 
 /* *kind is set if one of the user's patterns matches. */
 static const char *find_decision(const struct file_patterns *patterns, const char *path,
@@ -142,16 +140,16 @@ enum file_kind file_patterns_kind(const struct file_patterns *patterns, const ch
 
 	if (patterns && find_decision(patterns, path, &kind))
 		return kind;
-	if (FIND_NAME(lock_names, path))
+	if (find_name(lock_names, path))
 		return FILE_KIND_EXCLUDED;
-	return FIND_NAME(running_names, path) || file_patterns_is_repository(path)
+	return find_name(running_names, path) || file_patterns_is_repository(path)
 		       ? FILE_KIND_RUNNING
 		       : FILE_KIND_ORDINARY;
 }
 
 const char *file_patterns_lock_name(const struct file_patterns *patterns, const char *path)
 {
-	return file_patterns_match(patterns, path) ? NULL : FIND_NAME(lock_names, path);
+	return file_patterns_match(patterns, path) ? NULL : find_name(lock_names, path);
 }
 
 const char *file_patterns_match(const struct file_patterns *patterns, const char *path)
@@ -163,59 +161,54 @@ const char *file_patterns_match(const struct file_patterns *patterns, const char
 
 /* --- what lies beside checkpoints --- */
 
-static const char *const picture_endings[] = {
-	".png", ".jpg", ".jpeg", ".gif", ".svg",  ".webp",
-	".pdf", ".mp4", ".wav",  ".mp3", ".flac", ".ogg",
-};
-static const char *const text_endings[] = {
-	".json", ".jsonl", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".txt", ".md",
-	".csv",  ".tsv",   ".html", ".xml", ".log",  ".out", ".err", ".py",   ".sh",
-};
-static const char *const array_endings[] = {".npz", ".npy", ".pkl", ".parquet", ".arrow"};
-static const char *const temporary_endings[] = {".tmp", ".temp", ".part", ".partial"};
+static const char *const picture_endings[] = {".png",  ".jpg", ".jpeg", ".gif", ".svg",
+					      ".webp", ".pdf", ".mp4",  ".wav", ".mp3",
+					      ".flac", ".ogg", NULL};
+static const char *const text_endings[] = {".json", ".jsonl", ".yaml", ".yml", ".toml",
+					   ".ini",  ".cfg",   ".conf", ".txt", ".md",
+					   ".csv",  ".tsv",   ".html", ".xml", ".log",
+					   ".out",  ".err",   ".py",   ".sh",  NULL};
+static const char *const array_endings[] = {".npz", ".npy", ".pkl", ".parquet", ".arrow", NULL};
+static const char *const temporary_endings[] = {".tmp", ".temp", ".part", ".partial", NULL};
 
 /* Some frameworks save models and states as text: XGBoost, LightGBM, Transformers. */
 static const char *const state_words[] =
-	{"model",  "models",      "state",     "states", "checkpoint", "checkpoints", "ckpt",
-	 "weight", "weights",     "optimizer", "optim",  "scheduler",  "rng",         "trainer",
-	 "last",   "latest",      "best",      "epoch",  "step",       "iter",        "iteration",
-	 "resume", "progress",    "snapshot",  "save",   "saved",      "booster",     "tree",
-	 "trees",  "tensorstore", "parameters"};
+	{"model",  "models",      "state",      "states", "checkpoint", "checkpoints", "ckpt",
+	 "weight", "weights",     "optimizer",  "optim",  "scheduler",  "rng",         "trainer",
+	 "last",   "latest",      "best",       "epoch",  "step",       "iter",        "iteration",
+	 "resume", "progress",    "snapshot",   "save",   "saved",      "booster",     "tree",
+	 "trees",  "tensorstore", "parameters", NULL};
 static const char *const setting_words[] =
-	{"config",   "configs", "configuration",   "args",    "arguments",
-	 "settings", "hparams", "hyperparameters", "options", "readme"};
+	{"config",  "configs",         "configuration", "args",   "arguments", "settings",
+	 "hparams", "hyperparameters", "options",       "readme", NULL};
 /* In a text that no word calls a state: "opt_state.json" is an optimizer's. */
-static const char *const option_words[] = {"opt", "opts", "option", "flags", "cmd", "command"};
+static const char *const option_words[] = {"opt", "opts",    "option", "flags",
+					   "cmd", "command", NULL};
 /* Pages and sources: no program goes on from one. (.rst is none: programs for molecules call their
  * restart files so.) */
-static const char *const page_endings[] = {".html", ".md", ".py", ".sh"};
-
-#define ENDS_WITH_ANY(path, length, endings) \
-	ends_with_any(path, length, endings, sizeof(endings) / sizeof((endings)[0]))
-#define HAS_WORD(path, words) has_word(path, words, sizeof(words) / sizeof((words)[0]))
+static const char *const page_endings[] = {".html", ".md", ".py", ".sh", NULL};
 
 /* The length without the ending; 0: it has none of them, or is nothing else. */
-static size_t ends_with_any(const char *path, size_t length, const char *const *endings,
-			    size_t count)
+static size_t ends_with_any(const char *path, size_t length, const char *const *endings)
 {
-	for (size_t i = 0; i < count; i++) {
-		size_t ending = strlen(endings[i]);
+	for (; *endings; endings++) {
+		size_t ending = strlen(*endings);
 
-		if (length > ending && strncasecmp(path + length - ending, endings[i], ending) == 0)
+		if (length > ending && strncasecmp(path + length - ending, *endings, ending) == 0)
 			return length - ending;
 	}
 	return 0;
 }
 
 /* A word is what lies between characters that are no letters: "trainer_state.json" has three. */
-static bool has_word(const char *path, const char *const *words, size_t count)
+static bool has_word(const char *path, const char *const *words)
 {
 	for (const char *at = path; *at;) {
 		size_t length = 0;
 
 		while (isalpha((unsigned char)at[length]))
 			length++;
-		for (size_t i = 0; i < count && length > 0; i++)
+		for (size_t i = 0; words[i] && length > 0; i++)
 			if (strlen(words[i]) == length && strncasecmp(at, words[i], length) == 0)
 				return true;
 		at += length > 0 ? length : 1;
@@ -226,32 +219,33 @@ static bool has_word(const char *path, const char *const *words, size_t count)
 bool companion_file_is(const char *path)
 {
 	size_t length = strlen(path);
-	size_t finished = ENDS_WITH_ANY(path, length, temporary_endings);
+	size_t finished = ends_with_any(path, length, temporary_endings);
 	auto_free char *name = text_copy_n(path, finished > 0 ? finished : length);
 
 	length = strlen(name);
-	if (ENDS_WITH_ANY(name, length, picture_endings) > 0)
+	if (ends_with_any(name, length, picture_endings) > 0)
 		return true;
-	return ENDS_WITH_ANY(name, length, text_endings) > 0 &&
+	return ends_with_any(name, length, text_endings) > 0 &&
 	       checkpoint_name_parse(path).number < 0 &&
-	       (HAS_WORD(name, setting_words) || !HAS_WORD(name, state_words));
+	       (has_word(name, setting_words) || !has_word(name, state_words));
 }
 
 bool companion_file_is_result(const char *path)
 {
 	static const char *const words[] = {"eval",    "evaluation", "metric",      "metrics",
 					    "result",  "results",    "score",       "scores",
-					    "samples", "prediction", "predictions", "generations"};
+					    "samples", "prediction", "predictions", "generations",
+					    NULL};
 	/* The samples of a sampler are its state; but nobody resumes from a prediction. */
 	static const char *const of_arrays[] = {"eval",        "evaluation", "logits", "prediction",
-						"predictions", "preds",      "fid"};
+						"predictions", "preds",      "fid",    NULL};
 	const char *name = text_last_part(path);
 	size_t length = strlen(name);
 
-	return ENDS_WITH_ANY(name, length, picture_endings) > 0 ||
-	       (ENDS_WITH_ANY(name, length, array_endings) > 0 && HAS_WORD(name, of_arrays) &&
-		!HAS_WORD(name, state_words)) ||
-	       (ENDS_WITH_ANY(name, length, text_endings) > 0 && HAS_WORD(name, words));
+	return ends_with_any(name, length, picture_endings) > 0 ||
+	       (ends_with_any(name, length, array_endings) > 0 && has_word(name, of_arrays) &&
+		!has_word(name, state_words)) ||
+	       (ends_with_any(name, length, text_endings) > 0 && has_word(name, words));
 }
 
 bool companion_file_is_setting(const char *path)
@@ -259,13 +253,13 @@ bool companion_file_is_setting(const char *path)
 	const char *name = text_last_part(path);
 
 	return companion_file_is(path) &&
-	       (HAS_WORD(name, setting_words) || HAS_WORD(name, option_words) ||
-		ENDS_WITH_ANY(name, strlen(name), page_endings) > 0);
+	       (has_word(name, setting_words) || has_word(name, option_words) ||
+		ends_with_any(name, strlen(name), page_endings) > 0);
 }
 
 bool companion_file_is_best(const char *path)
 {
-	static const char *const words[] = {"best"};
+	static const char *const words[] = {"best", NULL};
 
-	return HAS_WORD(path, words);
+	return has_word(path, words);
 }

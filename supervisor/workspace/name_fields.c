@@ -639,5 +639,3 @@ bool name_fields_is_time(const struct name_fields *fields)
 	return fields->count == 1 && field->kind == FIELD_TIME && field->begin == fields->begin &&
 	       field->end == fields->end;
 }
-
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))

@@ -29,7 +29,7 @@ static char *absolute_as_written(const char *path)
 void workspace_init(struct workspace *workspace, const char *directory)
 {
 	/* One that leads through a link of another user is refused when it is opened. */
-	workspace->directory = held_directory_resolve(directory, NULL);
+	*workspace = (struct workspace){.directory = held_directory_resolve(directory, NULL)};
 	if (!workspace->directory)
 		workspace->directory = absolute_as_written(directory);
 	if (workspace->directory[0] != '/') {
@@ -40,11 +40,6 @@ void workspace_init(struct workspace *workspace, const char *directory)
 	workspace->alias = absolute_as_written(directory);
 	if (text_equal(workspace->alias, workspace->directory))
 		workspace->alias[0] = '\0';
-	workspace->beside = NULL;
-	workspace->warned_of_folder = false;
-	workspace->folder = 0;
-	workspace->held = 0;
-	workspace->lock_fd = 0;
 }
 
 void workspace_release(struct workspace *workspace)
@@ -55,8 +50,7 @@ void workspace_release(struct workspace *workspace)
 	if (workspace->folder > 0)
 		close(workspace->folder);
 	workspace_let_go(workspace);
-	if (workspace->lock_fd > 0)
-		close(workspace->lock_fd);
+	workspace_unlock(workspace);
 	*workspace = (struct workspace){0};
 }
 

@@ -117,8 +117,7 @@ static void fill(struct page_section *section, const char *job, const struct rep
 		 .outcome = "finished",
 		 .notice_seconds = -1,
 		 .ran_ms = 20000,
-		 .kept_ms = 20000,
-		 .finished = true},
+		 .kept_ms = 20000},
 	};
 	struct timeline timelines[] = {read_timeline(&accounts[0], ""),
 				       read_timeline(&accounts[1], "")};

@@ -40,12 +40,11 @@ static void polls(void **state)
 	char told[100];
 	struct watcher_shared shared = {.options = {.notice = write_down, .arg = told}};
 	struct announced announced = {0};
-	struct watcher watcher;
+	struct watcher watcher = {.shared = &shared, .health = HEALTH_START(0)};
 
 	(void)state;
 	assert_int_equal(cancel_init(&shared.cancel, NULL), 0);
 	pthread_mutex_init(&shared.mutex, NULL);
-	watcher_init(&watcher, &shared, "test", "");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct notice notices[ANNOUNCED_MOST] = {0};
 		size_t count = strlen(rows[i].there);

@@ -26,8 +26,8 @@ static void write_down(const struct source_table *chosen, char *text, size_t cap
 		size_t used = strlen(text);
 
 		snprintf(text + used, capacity - used, "%s%s%s%s", i > 0 ? " " : "",
-			 source_entry_name(source), source->argument[0] ? ":" : "",
-			 source->argument);
+			 source->provider ? source->provider->name : "auto",
+			 source->argument[0] ? ":" : "", source->argument);
 	}
 }
 
