@@ -157,9 +157,7 @@ static int get_part(struct store *store, const char *key, uint64_t offset, size_
 	 * is said. */
 	if (http->ops->perform(store, &call, response, cancel, &own) < 0 &&
 	    !(range && response->status == 200 && own.kind == ERR_FAILED)) {
-		if (err)
-			*err = own;
-		return -1;
+		return err_pass(err, &own);
 	}
 	/* From behind the end there is nothing to get. */
 	if (response->status == 416)

@@ -134,7 +134,7 @@ int storage_gang_finish(struct storage *storage, uint32_t attempt, uint32_t *rou
 		return own.kind == ERR_VERSION || own.kind == ERR_CORRUPT ||
 				       own.kind == ERR_NOT_FOUND
 			       ? 0
-			       : err_set(err, own.kind, "%s", own.text);
+			       : err_pass(err, &own);
 	if (!unfinished)
 		return 0;
 	if (gang_assembly_commit(&finished, &own) == 0) {
@@ -145,7 +145,7 @@ int storage_gang_finish(struct storage *storage, uint32_t attempt, uint32_t *rou
 	 * this one, which is not over yet, has committed it, and the parts are removed. */
 	return own.kind == ERR_UNFIT || own.kind == ERR_EXISTS || own.kind == ERR_NOT_FOUND
 		       ? 0
-		       : err_set(err, own.kind, "%s", own.text);
+		       : err_pass(err, &own);
 }
 
 /* Its part is there. */
@@ -166,9 +166,7 @@ static int commit_if_whole(struct gang_round *round, enum gang_part_fate *fate, 
 		return 0;
 	*fate = own.kind == ERR_UNFIT ? GANG_FATE_UNFIT : GANG_FATE_LIES;
 	/* One that is gone by now was removed behind a commit, which is seen at the next look. */
-	return own.kind == ERR_UNFIT || own.kind == ERR_NOT_FOUND
-		       ? 0
-		       : err_set(err, own.kind, "%s", own.text);
+	return own.kind == ERR_UNFIT || own.kind == ERR_NOT_FOUND ? 0 : err_pass(err, &own);
 }
 
 int storage_gang_look_after_part(struct storage *storage, struct snapshot_id id, const bool *gone,
@@ -213,7 +211,6 @@ struct gang_sweep {
 	size_t prefix; /* length of "jobs/<job>/gang/" */
 	uint32_t before;
 	struct cancel *cancel;
-	atomic_size_t next;
 };
 
 /* Event 1 of an attempt stays, and what a launch is known by: whoever stood still since would else
@@ -227,17 +224,15 @@ static bool is_left_over(const struct gang_sweep *sweep, const char *key)
 	return rest > name && attempt < sweep->before && !text_equal(rest, "/log/000001.json");
 }
 
-static void sweep_worker(void *arg, size_t index)
+static int sweep_key(void *arg, size_t at, struct err *err)
 {
 	struct gang_sweep *sweep = arg;
 	struct store *store = sweep->storage->transfer.store;
-	size_t i;
+	const char *key = sweep->found.items[at].key;
 
-	(void)index;
-	while ((i = atomic_fetch_add(&sweep->next, 1)) < sweep->found.count &&
-	       !cancel_raised(sweep->cancel))
-		if (is_left_over(sweep, sweep->found.items[i].key))
-			store->ops->remove(store, sweep->found.items[i].key, sweep->cancel, NULL);
+	if (is_left_over(sweep, key))
+		store->ops->remove(store, key, sweep->cancel, NULL);
+	return cancel_check(sweep->cancel, err);
 }
 
 static void sweep_before(struct storage *storage, const char *kind, uint32_t attempt,
@@ -252,10 +247,8 @@ static void sweep_before(struct storage *storage, const char *kind, uint32_t att
 		.cancel = cancel,
 	};
 
-	if (store->ops->list(store, prefix, STORE_ALL, &sweep.found, cancel, NULL) == 0 &&
-	    sweep.found.count > 0)
-		parallel_run(sweep.found.count < THREADS_MOST ? sweep.found.count : THREADS_MOST,
-			     sweep_worker, &sweep);
+	if (store->ops->list(store, prefix, STORE_ALL, &sweep.found, cancel, NULL) == 0)
+		(void)parallel_each(sweep.found.count, THREADS_MOST, sweep_key, &sweep, NULL);
 	store_listing_release(&sweep.found);
 }
 
@@ -311,9 +304,7 @@ static int pause_after(struct gang_round *round, unsigned tries, const struct er
 	if (own->kind == ERR_RETRY)
 		return cancel_sleep(round->cancel, next_pause(tries, LOOK_FIRST_MS, LOOK_MOST_MS),
 				    err);
-	if (err)
-		*err = *own;
-	return -1;
+	return err_pass(err, own);
 }
 
 /* There is a part of this member already, which is not as this one was written. */
@@ -388,10 +379,8 @@ static int settle_commit(struct gang_round *round, const struct err *failure, st
 
 	if (state == 0 && failure->kind == ERR_NOT_FOUND)
 		return err_set(err, ERR_RETRY, "%s", failure->text);
-	if (state == 0) {
-		*err = *failure;
-		return -1;
-	}
+	if (state == 0)
+		return err_pass(err, failure);
 	return state;
 }
 
@@ -624,7 +613,7 @@ int gang_commit_settle(struct storage *storage, struct snapshot_id next, struct 
 		keep_named_packs(storage, &newest);
 	/* Nothing of what a damaged one may name is removed. */
 	else if (own.kind != ERR_NOT_FOUND && own.kind != ERR_CORRUPT)
-		return err_set(err, own.kind, "%s", own.text);
+		return err_pass(err, &own);
 	gang_commit_settled(storage, cancel);
 	return 0;
 }

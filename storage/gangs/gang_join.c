@@ -145,7 +145,7 @@ int storage_gang_know_launch(struct storage *storage, const char *name, uint32_t
 	if (job_record_put(storage->transfer.store, key, RECORD_JOIN, body, NULL, cancel, &own) <
 	    0) {
 		if (own.kind != ERR_EXISTS)
-			return err_set(err, own.kind, "%s", own.text);
+			return err_pass(err, &own);
 		if (read_launch(storage, key, launch, cancel, err) < 0)
 			return -1;
 	}

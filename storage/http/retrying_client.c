@@ -431,7 +431,5 @@ int retrying_client_perform(struct retrying_client *remote, const struct retried
 		own = (struct err){0};
 	if (done > 0)
 		return 0;
-	if (err)
-		*err = own;
-	return -1;
+	return err_pass(err, &own);
 }

@@ -106,8 +106,7 @@ static bool goes_on(const struct putting *putting, const struct err *put_err, co
 	if (put_err->kind != ERR_EXISTS &&
 	    (!putting->again || put_err->kind != ERR_RETRY ||
 	     !store_pause(putting->tries, putting->begun_ms, putting->cancel))) {
-		if (err)
-			*err = *put_err;
+		err_pass(err, put_err);
 		return false;
 	}
 	return !putting->again || putting->again->ask(putting->again->arg, err) == 0;
@@ -129,9 +128,7 @@ static int put_record(struct putting *putting, const char *key, const struct byt
 			return 0;
 		if (absent && goes_on(putting, &put_err, key, err))
 			continue;
-		if (!absent && err)
-			*err = put_err;
-		return -1;
+		return absent ? -1 : err_pass(err, &put_err);
 	}
 }
 
@@ -182,8 +179,7 @@ static int get_record(struct store *store, const char *key, enum record_kind kin
 		if (own.kind != ERR_CORRUPT)
 			break;
 	}
-	if (err)
-		*err = own;
+	err_pass(err, &own);
 	return err_wrap(err, "%s", key);
 }
 

@@ -136,7 +136,7 @@ int own_claim_check(struct storage *storage, const struct own_claim *claim, bool
 	else if (why.kind == ERR_NOT_FOUND)
 		*own = false;
 	else if (why.kind != ERR_CORRUPT)
-		return err_set(err, why.kind, "%s", why.text);
+		return err_pass(err, &why);
 	return 0;
 }
 

@@ -54,7 +54,7 @@ int pack_aside_put(struct storage *storage, const char *pack, struct cancel *can
 					      STORE_IF_ABSENT, cancel, &own) == 0 ||
 	    own.kind == ERR_EXISTS)
 		return 0;
-	err_set(err, own.kind, "%s", own.text);
+	err_pass(err, &own);
 	return err_wrap(err, "cannot set aside the damaged pack %s", pack);
 }
 

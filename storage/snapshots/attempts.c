@@ -106,11 +106,8 @@ static int find_sound(struct claiming *claiming, const struct snapshot_id *candi
 		if (snapshot_id_compare(candidates[i], claiming->sound) != 0)
 			damaged = check_soundness(claiming->storage, candidates[i],
 						  claiming->cancel, &own);
-		if (damaged < 0) {
-			if (err)
-				*err = own;
-			return -1;
-		}
+		if (damaged < 0)
+			return err_pass(err, &own);
 		if (damaged)
 			add_damage(attempt, candidates[i], own.text);
 		else
@@ -396,9 +393,7 @@ static int claim_next_number(struct claiming *claiming, uint32_t as_of, struct a
 		if (own.kind != ERR_EXISTS)
 			break;
 	}
-	if (err)
-		*err = own;
-	return -1;
+	return err_pass(err, &own);
 }
 
 enum second_look {
@@ -557,9 +552,7 @@ static int claim_with_room(struct claiming *claiming, struct attempt *attempt, s
 		if (claim_until_stable(claiming, attempt, &own) == 0)
 			return 0;
 	}
-	if (err)
-		*err = own;
-	return -1;
+	return err_pass(err, &own);
 }
 
 /* It costs a moment at most, and no start depends on it. A retention run forgets them as they come;
@@ -596,8 +589,7 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
 			attempt->number = 0;
 		else
 			attempt_release(attempt);
-		if (err)
-			*err = own;
+		err_pass(err, &own);
 		store_explain_full(storage->transfer.job, err);
 		return err_wrap(err, "cannot claim an attempt of job %s", storage->transfer.job);
 	}

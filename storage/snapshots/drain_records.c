@@ -141,9 +141,7 @@ static int read_announcement(struct storage *storage, const struct announcement 
 	/* An unreadable announcement counts as none: nobody waits for it. */
 	if (job_record_get(storage->transfer.store, key, RECORD_DRAIN, &body, cancel, &own) < 0 &&
 	    own.kind != ERR_CORRUPT && own.kind != ERR_NOT_FOUND && own.kind != ERR_VERSION) {
-		if (err)
-			*err = own;
-		return -1;
+		return err_pass(err, &own);
 	}
 	*draining = (struct drain_state){
 		.attempt = announcement->id.attempt,

@@ -809,7 +809,6 @@ int storage_save(struct storage *storage, const struct save_request *request,
 	if (failed == 0)
 		return 0;
 	store_explain_full(storage->transfer.job, &own);
-	if (err)
-		*err = own;
+	err_pass(err, &own);
 	return err_wrap(err, "snapshot %s", snapshot_id_format(request->id, text));
 }

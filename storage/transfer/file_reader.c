@@ -243,11 +243,8 @@ static int open_next_file(struct read_job *reading, struct file_reading **result
 			*result = file;
 			return 0;
 		}
-		if (!file->item->entry.running || own.kind != ERR_RETRY) {
-			if (err)
-				*err = own;
-			return -1;
-		}
+		if (!file->item->entry.running || own.kind != ERR_RETRY)
+			return err_pass(err, &own);
 		file->item->lost = true;
 		reading->locked.bytes_done += file->item->entry.size;
 		reading_order_skip(&reading->locked.order, number);
@@ -613,7 +610,5 @@ int file_reader_run(const struct file_reader_request *request, struct err *err)
 		return request->append_progress || request->lenient
 			       ? 0
 			       : check_empty_files(request->tree, err);
-	if (err)
-		*err = reading.locked.err;
-	return -1;
+	return err_pass(err, &reading.locked.err);
 }
