@@ -124,22 +124,18 @@ static void note_clash(struct merging *merging, const struct merge_item *kept,
 
 /* --- one of each name --- */
 
+static int compare_paths(const void *a, const void *b)
+{
+	const struct merge_item *first = a, *second = b;
+
+	return strcmp(first->path, second->path);
+}
+
 static const struct merge_item *find_kept(const struct merging *merging, const char *path)
 {
-	size_t low = 0, high = merging->kept;
+	const struct merge_item wanted = {.path = path};
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(merging->items[middle].path, path);
-
-		if (order == 0)
-			return &merging->items[middle];
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	return bsearch(&wanted, merging->items, merging->kept, sizeof(wanted), compare_paths);
 }
 
 /* What it would lie below, and is no directory; NULL: nothing. A directory sorts before all that is

@@ -40,8 +40,7 @@ static int find_newest_round(struct storage *storage, uint32_t attempt, uint32_t
 	auto_(store_listing_release) struct store_listing found = {0};
 
 	*round = 0;
-	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
-					       cancel, err) < 0)
+	if (job_records_list_keys(storage, prefix, &found, cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < found.count; i++) {
 		uint32_t number, member;
@@ -283,13 +282,6 @@ void storage_set_gang(struct storage *storage, uint32_t members, uint32_t member
 }
 
 /* --- one's own part --- */
-
-static void remove_own_part(struct storage *storage, struct snapshot_id id, struct cancel *cancel)
-{
-	auto_free char *key = gang_part_key(storage, id, storage->gang.member);
-
-	storage->transfer.store->ops->remove(storage->transfer.store, key, cancel, NULL);
-}
 
 static int64_t next_pause(unsigned tries, int64_t first_ms, int64_t most_ms)
 {
@@ -578,7 +570,9 @@ int gang_commit(struct storage *storage, const struct save_request *request,
 
 void gang_commit_settled(struct storage *storage, struct cancel *cancel)
 {
-	remove_own_part(storage, storage->gang.unsettled, cancel);
+	auto_free char *key = gang_part_key(storage, storage->gang.unsettled, storage->gang.member);
+
+	storage->transfer.store->ops->remove(storage->transfer.store, key, cancel, NULL);
 	remove_own_mark(storage, cancel);
 	storage->gang.unsettled = (struct snapshot_id){0};
 }

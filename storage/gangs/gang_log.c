@@ -135,7 +135,7 @@ int storage_gang_is_committed(struct storage *storage, uint32_t attempt, uint32_
 int storage_gang_is_claimed(struct storage *storage, uint32_t attempt, bool *claimed,
 			    struct cancel *cancel, struct err *err)
 {
-	auto_free char *key = job_record_key_attempt(storage, attempt);
+	auto_free char *key = job_record_key_attempt(storage, attempt, "");
 
 	return is_there(storage, key, claimed, cancel, err);
 }
@@ -152,8 +152,7 @@ int storage_gang_given(struct storage *storage, uint32_t attempt, uint32_t round
 
 	if (members > 0)
 		memset(given, 0, members * sizeof(*given));
-	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
-					       cancel, err) < 0)
+	if (job_records_list_keys(storage, prefix, &found, cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < found.count; i++)
 		if (gang_part_parse_member(found.items[i].key + strlen(prefix), &member) &&

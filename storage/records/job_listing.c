@@ -67,8 +67,7 @@ int job_records_list_singles(struct storage *storage, struct job_listing *listin
 	auto_free char *prefix = text_format("jobs/%s/attempts/", storage->transfer.job);
 
 	store_listing_release(&listing->singles);
-	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL,
-					       &listing->singles, cancel, err) < 0)
+	if (job_records_list_keys(storage, prefix, &listing->singles, cancel, err) < 0)
 		return -1;
 	add_singles(listing, strlen(prefix));
 	return 0;
@@ -108,8 +107,7 @@ int job_records_list_snapshots(struct storage *storage, struct job_listing *list
 	auto_(store_listing_release) struct store_listing found = {0};
 	struct lineage *lineage = &listing->lineage;
 
-	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
-					       cancel, err) < 0)
+	if (job_records_list_keys(storage, prefix, &found, cancel, err) < 0)
 		return -1;
 	lineage->snapshots = memory_new(found.count * sizeof(*lineage->snapshots));
 	listing->manifests = memory_new(found.count * sizeof(*listing->manifests));

@@ -71,7 +71,7 @@ static int read_claim(struct storage *storage, const struct job_listing *listing
 {
 	const struct lineage *lineage = &listing->lineage;
 	const struct attempt_records *records = &listing->records[attempt - lineage->attempts];
-	auto_free char *key = job_record_key_attempt(storage, attempt->number);
+	auto_free char *key = job_record_key_attempt(storage, attempt->number, "");
 	struct lineage_attempt claim = {.number = attempt->number};
 	auto_json json_t *body = NULL;
 	struct err own = {0};

@@ -93,7 +93,7 @@ static json_t *claim_body(struct storage *storage, const struct claim *claim,
 int own_claim_put(struct storage *storage, const struct claim *claim, const struct attempt *attempt,
 		  struct cancel *cancel, struct err *err)
 {
-	auto_free char *key = job_record_key_attempt(storage, attempt->number);
+	auto_free char *key = job_record_key_attempt(storage, attempt->number, "");
 	auto_json json_t *body = NULL;
 
 	storage->own_claim = (struct own_claim){.number = attempt->number};
@@ -112,7 +112,7 @@ int own_claim_put(struct storage *storage, const struct claim *claim, const stru
 int own_claim_confirm(struct storage *storage, uint32_t number, struct cancel *cancel,
 		      struct err *err)
 {
-	auto_free char *key = job_record_key_confirmed(storage, number);
+	auto_free char *key = job_record_key_attempt(storage, number, ".confirmed");
 	char nonce[33], created[32];
 	auto_json json_t *body = NULL;
 
@@ -126,7 +126,7 @@ int own_claim_confirm(struct storage *storage, uint32_t number, struct cancel *c
 int own_claim_check(struct storage *storage, const struct own_claim *claim, bool *own,
 		    struct cancel *cancel, struct err *err)
 {
-	auto_free char *key = job_record_key_attempt(storage, claim->number);
+	auto_free char *key = job_record_key_attempt(storage, claim->number, "");
 	auto_json json_t *body = NULL;
 	struct err why = {0};
 

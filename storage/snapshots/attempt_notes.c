@@ -52,7 +52,7 @@ static int ask_claim(struct storage *storage, const void *about, void *answer,
 {
 	const struct attempt_records *records = about;
 	struct attempt_summary *past = answer;
-	auto_free char *key = job_record_key_attempt(storage, past->number);
+	auto_free char *key = job_record_key_attempt(storage, past->number, "");
 	struct lineage_attempt claim = {.number = past->number};
 	auto_json json_t *body = NULL;
 
@@ -70,7 +70,7 @@ static int ask_end(struct storage *storage, const void *about, void *answer, str
 		   struct err *err)
 {
 	struct attempt_summary *past = answer;
-	auto_free char *key = job_record_key_end(storage, past->number);
+	auto_free char *key = job_record_key_attempt(storage, past->number, ".end");
 	auto_json json_t *body = NULL;
 
 	(void)about;
@@ -169,8 +169,7 @@ int storage_get_notes(struct storage *storage, uint32_t attempt, const char *kin
 	auto_free char *prefix = note_key_prefix(storage, attempt, kind);
 	auto_(store_listing_release) struct store_listing listing = {0};
 
-	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &listing,
-					       cancel, err) < 0)
+	if (job_records_list_keys(storage, prefix, &listing, cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < listing.count; i++)
 		if (storage->transfer.store->ops->get(storage->transfer.store, listing.items[i].key,

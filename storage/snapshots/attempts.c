@@ -462,7 +462,7 @@ static int look_again(struct claiming *claiming, const struct attempt *claimed,
 		      enum second_look *look, struct err *err)
 {
 	struct storage *storage = claiming->storage;
-	auto_free char *key = job_record_key_attempt(storage, claimed->number);
+	auto_free char *key = job_record_key_attempt(storage, claimed->number, "");
 	auto_(attempt_release) struct attempt now = {0};
 	bool own;
 	const struct question questions[] = {{ask_lineage, NULL, claiming},
@@ -616,7 +616,7 @@ static bool is_own_attempt(struct storage *storage, uint32_t number, struct canc
 int storage_end_attempt(struct storage *storage, uint32_t number, const char *outcome,
 			json_t *about, struct cancel *cancel, struct err *err)
 {
-	auto_free char *key = job_record_key_end(storage, number);
+	auto_free char *key = job_record_key_attempt(storage, number, ".end");
 	char nonce[33], created[32];
 	auto_json json_t *body = NULL;
 

@@ -225,7 +225,7 @@ static int sweep_leftovers(struct collection *collection, struct err *err)
 {
 	struct storage *storage = collection->storage;
 	uint32_t newest = lineage_newest_attempt(&collection->inventory->listing.lineage);
-	auto_free char *key = job_record_key_swept(storage, newest);
+	auto_free char *key = job_record_key_attempt(storage, newest, ".swept");
 	char nonce[33], created[32];
 	auto_json json_t *body = NULL;
 	struct err own = {0};
