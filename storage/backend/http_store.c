@@ -263,9 +263,7 @@ static int ask_for_part(struct store *store, const char *key, struct part_read *
 		result = out ? get_once(store, key, part, out, &other, cancel, &own)
 			     : read_once(store, key, part, &other, cancel, &own);
 	}
-	if (result < 0 && err)
-		*err = own;
-	return result;
+	return result < 0 ? err_pass(err, &own) : 0;
 }
 
 int http_store_get(struct store *store, const char *key, uint64_t offset, size_t size,

@@ -174,37 +174,6 @@ static void keep_one_of_each_name(struct merging *merging)
 
 /* --- the new list --- */
 
-static void copy_chunks(const struct entry *from, struct entry *to)
-{
-	size_t count = chunk_count(from->size);
-
-	to->chunks = memory_new((count + 1) * sizeof(*to->chunks));
-	if (count > 0)
-		memcpy(to->chunks, from->chunks, count * sizeof(*to->chunks));
-}
-
-/* All but the path. */
-static void copy_entry(const struct entry *from, struct entry *to)
-{
-	to->type = from->type;
-	to->mode = from->mode;
-	to->mtime_s = from->mtime_s;
-	to->mtime_ns = from->mtime_ns;
-	to->size = from->size;
-	to->running = from->running;
-	to->target = from->target ? text_copy(from->target) : NULL;
-	if (from->type == ENTRY_FILE)
-		copy_chunks(from, to);
-	to->xattrs = memory_new((from->xattr_count + 1) * sizeof(*to->xattrs));
-	for (; to->xattr_count < from->xattr_count; to->xattr_count++) {
-		const struct entry_xattr *xattr = &from->xattrs[to->xattr_count];
-		struct entry_xattr *copy = &to->xattrs[to->xattr_count];
-
-		copy->name = text_copy(xattr->name);
-		(void)bytes_append(&copy->value, xattr->value.data, xattr->value.size, NULL);
-	}
-}
-
 /* A link stays one if its file is there, and is the one that it was a link to. */
 static void make_entry(const struct merging *merging, const struct merge_item *item,
 		       struct entry *made)
@@ -221,7 +190,7 @@ static void make_entry(const struct merging *merging, const struct merge_item *i
 			return;
 		}
 	}
-	copy_entry(file, made);
+	entry_copy(file, made);
 }
 
 static void replace_entries(struct merging *merging, struct manifest *manifest)

@@ -432,6 +432,26 @@ void entry_release(struct entry *entry)
 	*entry = (struct entry){0};
 }
 
+void entry_copy(const struct entry *from, struct entry *to)
+{
+	size_t count = from->type == ENTRY_FILE ? chunk_count(from->size) : 0;
+	char *path = to->path;
+
+	*to = *from;
+	to->path = path;
+	to->target = from->target ? text_copy(from->target) : NULL;
+	to->chunks = memory_new((count + 1) * sizeof(*to->chunks));
+	if (count > 0)
+		memcpy(to->chunks, from->chunks, count * sizeof(*to->chunks));
+	to->xattrs = memory_new((from->xattr_count + 1) * sizeof(*to->xattrs));
+	for (size_t i = 0; i < from->xattr_count; i++) {
+		const struct bytes *value = &from->xattrs[i].value;
+
+		to->xattrs[i].name = text_copy(from->xattrs[i].name);
+		(void)bytes_append(&to->xattrs[i].value, value->data, value->size, NULL);
+	}
+}
+
 void manifest_release(struct manifest *manifest)
 {
 	for (size_t i = 0; i < manifest->entry_count; i++)

@@ -408,11 +408,6 @@ static void remove_own_mark(struct storage *storage, struct cancel *cancel)
 	storage->gang.marked = (struct snapshot_id){0};
 }
 
-static bool is_round_over(const struct gang_round *round)
-{
-	return round->request->gang_over && round->request->gang_over(round->request->arg);
-}
-
 /* When a member that waits looks next. */
 struct gang_schedule {
 	unsigned looks, lists;
@@ -498,7 +493,8 @@ static int wait_for_commit(struct gang_round *round, enum gang_outcome *outcome,
 
 	for (;;) {
 		struct err own = {0};
-		bool over = is_round_over(round);
+		const struct save_request *request = round->request;
+		bool over = request->gang_over && request->gang_over(request->arg);
 		int state = look_when_due(round, &schedule, over, &own);
 
 		if (state > 0)

@@ -131,8 +131,8 @@ static int ask_snapshots(struct storage *storage, const void *about, void *answe
 	return job_records_list_snapshots(storage, answer, cancel, err);
 }
 
-static int ask_singles(struct storage *storage, const void *about, void *answer,
-		       struct cancel *cancel, struct err *err)
+int job_records_ask_singles(struct storage *storage, const void *about, void *answer,
+			    struct cancel *cancel, struct err *err)
 {
 	(void)about;
 	return job_records_list_singles(storage, answer, cancel, err);
@@ -156,7 +156,7 @@ int job_records_list_lineage(struct storage *storage, struct job_listing *listin
 			     struct cancel *cancel, struct err *err)
 {
 	const struct question lists[] = {{ask_snapshots, NULL, listing},
-					 {ask_singles, NULL, listing}};
+					 {job_records_ask_singles, NULL, listing}};
 
 	*listing = (struct job_listing){0};
 	if (ask_at_once(storage, lists, 2, cancel, err) == 0 &&

@@ -139,6 +139,9 @@ int job_records_list_snapshots(struct storage *storage, struct job_listing *list
 /* The attempts that left a record, ascending, as the newest ones always have; no claim is read. */
 int job_records_list_singles(struct storage *storage, struct job_listing *listing,
 			     struct cancel *cancel, struct err *err);
+/* The same as a question of ask.h: `answer` is the listing. */
+int job_records_ask_singles(struct storage *storage, const void *about, void *answer,
+			    struct cancel *cancel, struct err *err);
 /* The newest attempt that left a record; 0: none did. One listing. */
 int job_records_newest_attempt(struct storage *storage, uint32_t *newest, struct cancel *cancel,
 			       struct err *err);

@@ -140,12 +140,6 @@ static void find_named_packs(struct storage *storage, const struct manifest *man
 	}
 }
 
-/* Damage is a result that is listed; a store that cannot be read is an error. */
-static bool is_damage(const struct err *err)
-{
-	return err->kind == ERR_CORRUPT || err->kind == ERR_NOT_FOUND || err->kind == ERR_VERSION;
-}
-
 /* What is known of the manifest from before; false: nothing. */
 static bool recall_snapshot(struct scan *scan, const struct manifest_object *object,
 			    struct snapshot_info *info, struct manifest *manifest)
@@ -227,7 +221,8 @@ static int inspect_snapshot(struct scan *scan, size_t at, bool recall, struct er
 		pthread_mutex_unlock(&scan->large);
 	if (result == 0)
 		return 0;
-	if (!is_damage(&own))
+	/* Damage is a result that is listed; a store that cannot be read is an error. */
+	if (own.kind != ERR_CORRUPT && own.kind != ERR_NOT_FOUND && own.kind != ERR_VERSION)
 		return err_pass(err, &own);
 	info->newer = own.kind == ERR_VERSION;
 	info->state = SNAPSHOT_DAMAGED;

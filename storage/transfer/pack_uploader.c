@@ -29,13 +29,6 @@ struct upload_queue {
 
 static void upload_queue_trim(struct upload_queue *uploads);
 
-static void upload_queue_release(struct upload_queue *uploads)
-{
-	upload_queue_trim(uploads);
-	free(uploads->items);
-	*uploads = (struct upload_queue){0};
-}
-
 /* --- buffers --- */
 
 /* A pack begins so far behind a multiple of the alignment that its first chunk is at one. */
@@ -555,7 +548,8 @@ void pack_uploader_free(struct pack_uploader *uploader)
 	pthread_cond_broadcast(&uploader->changed);
 	pthread_mutex_unlock(&uploader->mutex);
 	priority_pool_release(&uploader->pool);
-	upload_queue_release(&uploader->locked.uploads);
+	upload_queue_trim(&uploader->locked.uploads);
+	free(uploader->locked.uploads.items);
 	pthread_mutex_destroy(&uploader->mutex);
 	pthread_cond_destroy(&uploader->changed);
 	free(uploader);
