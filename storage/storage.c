@@ -73,8 +73,7 @@ static int put_marker(struct opening *opening, struct err *err)
 	opening->made = record_put_format(opening->store, opening->cancel, &own) == 0;
 	if (opening->made || own.kind == ERR_EXISTS)
 		return 0;
-	if (err)
-		*err = own;
+	err_pass(err, &own);
 	return err_wrap(err, "store %s: cannot write to it", opening->url);
 }
 
@@ -150,8 +149,7 @@ static int check_marker(struct opening *opening, struct err *err)
 			       "store %s is damaged: %s. Remove that file: the next start with the "
 			       "Reprieve that made the store puts it there again",
 			       opening->url, there->text);
-	if (err)
-		*err = *there;
+	err_pass(err, there);
 	return err_wrap(err, "store %s", opening->url);
 }
 
@@ -168,12 +166,10 @@ static int open_store(struct opening *opening, struct err *err)
 	}
 	/* A bucket's error has said which permission. */
 	if (own.kind == ERR_DENIED && text_starts(opening->url, "file://"))
-		err_set(err, own.kind,
-			"%s: let this user %s there, or name another place with --store", own.text,
-			opening->read_only ? "read" : "write");
-	else if (err)
-		*err = own;
-	return -1;
+		return err_set(err, own.kind,
+			       "%s: let this user %s there, or name another place with --store",
+			       own.text, opening->read_only ? "read" : "write");
+	return err_pass(err, &own);
 }
 
 /* A store that is full to the last byte opens for reading only: that is enough to use the room that
@@ -200,9 +196,7 @@ static int open_with_room(const struct storage_options *options, struct opening 
 		if (*used_room && open_store(opening, &own) == 0)
 			return 0;
 	}
-	if (err)
-		*err = own;
-	return -1;
+	return err_pass(err, &own);
 }
 
 static void plan_transfers(struct storage *storage, const struct storage_options *options)

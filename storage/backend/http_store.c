@@ -157,9 +157,7 @@ static int get_part(struct store *store, const char *key, uint64_t offset, size_
 	 * is said. */
 	if (http->ops->perform(store, &call, response, cancel, &own) < 0 &&
 	    !(range && response->status == 200 && own.kind == ERR_FAILED)) {
-		if (err)
-			*err = own;
-		return -1;
+		return err_pass(err, &own);
 	}
 	/* From behind the end there is nothing to get. */
 	if (response->status == 416)
@@ -265,9 +263,7 @@ static int ask_for_part(struct store *store, const char *key, struct part_read *
 		result = out ? get_once(store, key, part, out, &other, cancel, &own)
 			     : read_once(store, key, part, &other, cancel, &own);
 	}
-	if (result < 0 && err)
-		*err = own;
-	return result;
+	return result < 0 ? err_pass(err, &own) : 0;
 }
 
 int http_store_get(struct store *store, const char *key, uint64_t offset, size_t size,

@@ -71,8 +71,7 @@ int store_prove(struct store *store, const char *url, struct cancel *cancel, str
 			continue;
 		if (own.kind == ERR_EXISTS)
 			return 0;
-		if (err)
-			*err = own;
+		err_pass(err, &own);
 		return err_wrap(err, "store %s: cannot write to it", url);
 	}
 	return err_set(err, ERR_UNFIT,

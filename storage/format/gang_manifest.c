@@ -124,22 +124,18 @@ static void note_clash(struct merging *merging, const struct merge_item *kept,
 
 /* --- one of each name --- */
 
+static int compare_paths(const void *a, const void *b)
+{
+	const struct merge_item *first = a, *second = b;
+
+	return strcmp(first->path, second->path);
+}
+
 static const struct merge_item *find_kept(const struct merging *merging, const char *path)
 {
-	size_t low = 0, high = merging->kept;
+	const struct merge_item wanted = {.path = path};
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(merging->items[middle].path, path);
-
-		if (order == 0)
-			return &merging->items[middle];
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	return bsearch(&wanted, merging->items, merging->kept, sizeof(wanted), compare_paths);
 }
 
 /* What it would lie below, and is no directory; NULL: nothing. A directory sorts before all that is
@@ -178,37 +174,6 @@ static void keep_one_of_each_name(struct merging *merging)
 
 /* --- the new list --- */
 
-static void copy_chunks(const struct entry *from, struct entry *to)
-{
-	size_t count = chunk_count(from->size);
-
-	to->chunks = memory_new((count + 1) * sizeof(*to->chunks));
-	if (count > 0)
-		memcpy(to->chunks, from->chunks, count * sizeof(*to->chunks));
-}
-
-/* All but the path. */
-static void copy_entry(const struct entry *from, struct entry *to)
-{
-	to->type = from->type;
-	to->mode = from->mode;
-	to->mtime_s = from->mtime_s;
-	to->mtime_ns = from->mtime_ns;
-	to->size = from->size;
-	to->running = from->running;
-	to->target = from->target ? text_copy(from->target) : NULL;
-	if (from->type == ENTRY_FILE)
-		copy_chunks(from, to);
-	to->xattrs = memory_new((from->xattr_count + 1) * sizeof(*to->xattrs));
-	for (; to->xattr_count < from->xattr_count; to->xattr_count++) {
-		const struct entry_xattr *xattr = &from->xattrs[to->xattr_count];
-		struct entry_xattr *copy = &to->xattrs[to->xattr_count];
-
-		copy->name = text_copy(xattr->name);
-		(void)bytes_append(&copy->value, xattr->value.data, xattr->value.size, NULL);
-	}
-}
-
 /* A link stays one if its file is there, and is the one that it was a link to. */
 static void make_entry(const struct merging *merging, const struct merge_item *item,
 		       struct entry *made)
@@ -225,7 +190,7 @@ static void make_entry(const struct merging *merging, const struct merge_item *i
 			return;
 		}
 	}
-	copy_entry(file, made);
+	entry_copy(file, made);
 }
 
 static void replace_entries(struct merging *merging, struct manifest *manifest)

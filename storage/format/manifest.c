@@ -108,12 +108,6 @@ static struct entry_part whole_entry(const struct entry *entry)
 	return (struct entry_part){.count = count};
 }
 
-/* The caller decrefs. */
-static json_t *manifest_entry_encode(const struct entry *entry)
-{
-	return manifest_entry_encode_part(entry, whole_entry(entry));
-}
-
 json_t *manifest_entry_encode_part(const struct entry *entry, struct entry_part part)
 {
 	json_t *item = json_object();
@@ -180,6 +174,17 @@ static bool get_u32(json_t *array, size_t index, uint64_t most, uint32_t *value)
 		return false;
 	*value = (uint32_t)number;
 	return true;
+}
+
+static int get_number(json_t *object, const char *name, uint64_t most, uint32_t *value,
+		      struct err *err)
+{
+	uint64_t number;
+
+	if (json_get_u64(object, name, most, &number, err) < 0)
+		return -1;
+	*value = (uint32_t)number;
+	return 0;
 }
 
 static bool payload_fits(const struct chunk *chunk, size_t raw_size)
@@ -309,14 +314,12 @@ static int decode_xattrs(json_t *item, struct entry *entry, struct err *err)
 static int decode_metadata(json_t *item, struct entry *entry, struct err *err)
 {
 	json_t *mtime = json_object_get(item, "mtime"), *seconds = json_array_get(mtime, 0);
-	uint64_t mode;
 
-	if (json_get_u64(item, "mode", 07777, &mode, err) < 0)
+	if (get_number(item, "mode", 07777, &entry->mode, err) < 0)
 		return -1;
 	if (json_array_size(mtime) != 2 || !json_is_integer(seconds) ||
 	    !get_u32(mtime, 1, 999999999, &entry->mtime_ns))
 		return err_set(err, ERR_CORRUPT, "\"mtime\" is not a time");
-	entry->mode = (uint32_t)mode;
 	entry->mtime_s = json_integer_value(seconds);
 	return decode_xattrs(item, entry, err);
 }
@@ -416,8 +419,6 @@ static int manifest_entry_decode(json_t *item, const struct manifest_pack *packs
 	return 0;
 }
 
-#define SIZE_MOST ((uint64_t)1 << 62)
-
 void entry_release(struct entry *entry)
 {
 	for (size_t i = 0; i < entry->xattr_count; i++) {
@@ -429,6 +430,26 @@ void entry_release(struct entry *entry)
 	free(entry->target);
 	free(entry->chunks);
 	*entry = (struct entry){0};
+}
+
+void entry_copy(const struct entry *from, struct entry *to)
+{
+	size_t count = from->type == ENTRY_FILE ? chunk_count(from->size) : 0;
+	char *path = to->path;
+
+	*to = *from;
+	to->path = path;
+	to->target = from->target ? text_copy(from->target) : NULL;
+	to->chunks = memory_new((count + 1) * sizeof(*to->chunks));
+	if (count > 0)
+		memcpy(to->chunks, from->chunks, count * sizeof(*to->chunks));
+	to->xattrs = memory_new((from->xattr_count + 1) * sizeof(*to->xattrs));
+	for (size_t i = 0; i < from->xattr_count; i++) {
+		const struct bytes *value = &from->xattrs[i].value;
+
+		to->xattrs[i].name = text_copy(from->xattrs[i].name);
+		(void)bytes_append(&to->xattrs[i].value, value->data, value->size, NULL);
+	}
 }
 
 void manifest_release(struct manifest *manifest)
@@ -489,8 +510,12 @@ json_t *manifest_encode_entries(const struct manifest *manifest)
 {
 	json_t *entries = json_array();
 
-	for (size_t i = 0; i < manifest->entry_count; i++)
-		json_array_append_new(entries, manifest_entry_encode(&manifest->entries[i]));
+	for (size_t i = 0; i < manifest->entry_count; i++) {
+		const struct entry *entry = &manifest->entries[i];
+
+		json_array_append_new(entries,
+				      manifest_entry_encode_part(entry, whole_entry(entry)));
+	}
 	return entries;
 }
 
@@ -609,17 +634,17 @@ static int decode_header(json_t *body, const char *job, struct snapshot_id id,
 			 struct manifest *manifest, struct err *err)
 {
 	const char *name, *nonce;
-	uint64_t attempt, sequence, files, left_out, mode;
+	uint32_t attempt, sequence;
 
 	if (decode_id(body, "id", &manifest->id, err) < 0 ||
 	    decode_id(body, "parent", &manifest->parent, err) < 0 ||
 	    json_get_text(body, "job", &name, err) < 0 ||
 	    json_get_text(body, "nonce", &nonce, err) < 0 ||
-	    json_get_u64(body, "attempt", UINT32_MAX, &attempt, err) < 0 ||
-	    json_get_u64(body, "sequence", UINT32_MAX, &sequence, err) < 0 ||
-	    json_get_u64(body, "files", UINT32_MAX, &files, err) < 0 ||
-	    json_get_u64(body, "left_out", UINT32_MAX, &left_out, err) < 0 ||
-	    json_get_u64(body, "directory_mode", 07777, &mode, err) < 0 ||
+	    get_number(body, "attempt", UINT32_MAX, &attempt, err) < 0 ||
+	    get_number(body, "sequence", UINT32_MAX, &sequence, err) < 0 ||
+	    get_number(body, "files", UINT32_MAX, &manifest->files, err) < 0 ||
+	    get_number(body, "left_out", UINT32_MAX, &manifest->left_out, err) < 0 ||
+	    get_number(body, "directory_mode", 07777, &manifest->directory_mode, err) < 0 ||
 	    json_get_u64(body, "bytes", SIZE_MOST, &manifest->bytes, err) < 0 ||
 	    json_get_u64(body, "bytes_stored", SIZE_MOST, &manifest->bytes_stored, err) < 0)
 		return -1;
@@ -629,9 +654,6 @@ static int decode_header(json_t *body, const char *job, struct snapshot_id id,
 	if (strcmp(name, job) != 0)
 		return err_set(err, ERR_CORRUPT, "it belongs to another job");
 	manifest->job = text_copy(name);
-	manifest->files = (uint32_t)files;
-	manifest->left_out = (uint32_t)left_out;
-	manifest->directory_mode = (uint32_t)mode;
 	text_set(manifest->nonce, sizeof(manifest->nonce), nonce);
 	text_set(manifest->created, sizeof(manifest->created), json_text_or(body, "created", ""));
 	text_set(manifest->host, sizeof(manifest->host), json_text_or(body, "host", ""));
@@ -753,16 +775,14 @@ static int decode_piece(json_t *item, struct manifest *manifest, struct manifest
 			struct err *err)
 {
 	json_t *chunk;
-	uint64_t size;
 
-	if (json_get_u64(item, "size", CHUNK_SIZE, &size, err) < 0 ||
+	if (get_number(item, "size", CHUNK_SIZE, &piece->size, err) < 0 ||
 	    json_get_array(item, "chunk", &chunk, err) < 0 ||
-	    manifest_chunk_decode(chunk, (size_t)size, manifest->packs, manifest->pack_count,
+	    manifest_chunk_decode(chunk, piece->size, manifest->packs, manifest->pack_count,
 				  &piece->chunk, err) < 0)
 		return -1;
 	if (piece->chunk.codec == CHUNK_ZERO)
 		return err_set(err, ERR_CORRUPT, "it is empty");
-	piece->size = (uint32_t)size;
 	return 0;
 }
 
@@ -792,36 +812,28 @@ static int decode_pieces(json_t *body, struct manifest *manifest, struct err *er
 
 static int decode_part(json_t *item, struct manifest_part *part, struct err *err)
 {
-	uint64_t member, keeper = 0, pieces, files, left_out, mode, saw;
 	const char *nonce;
 
-	if (json_get_u64(item, "member", UINT32_MAX, &member, err) < 0 ||
+	if (get_number(item, "member", UINT32_MAX, &part->member, err) < 0 ||
 	    json_get_text(item, "nonce", &nonce, err) < 0 ||
-	    json_get_u64(item, "pieces", UINT32_MAX, &pieces, err) < 0 ||
-	    json_get_u64(item, "files", UINT32_MAX, &files, err) < 0 ||
-	    json_get_u64(item, "left_out", UINT32_MAX, &left_out, err) < 0 ||
+	    get_number(item, "pieces", UINT32_MAX, &part->pieces, err) < 0 ||
+	    get_number(item, "files", UINT32_MAX, &part->files, err) < 0 ||
+	    get_number(item, "left_out", UINT32_MAX, &part->left_out, err) < 0 ||
 	    json_get_u64(item, "bytes", SIZE_MOST, &part->bytes, err) < 0 ||
-	    json_get_u64(item, "directory_mode", 07777, &mode, err) < 0 ||
-	    json_get_u64(item, "saw", UINT32_MAX, &saw, err) < 0)
+	    get_number(item, "directory_mode", 07777, &part->directory_mode, err) < 0 ||
+	    get_number(item, "saw", UINT32_MAX, &part->saw, err) < 0)
 		return -1;
-	part->saw = (uint32_t)saw;
-	part->member = (uint32_t)member;
-	part->pieces = (uint32_t)pieces;
-	part->files = (uint32_t)files;
-	part->left_out = (uint32_t)left_out;
-	part->directory_mode = (uint32_t)mode;
 	text_set(part->nonce, sizeof(part->nonce), nonce);
 	text_set(part->host, sizeof(part->host), json_text_or(item, "host", ""));
 	part->about = json_incref(json_object_get(item, "about"));
 	part->kept = json_object_get(item, "keeper") != NULL;
-	if (part->kept && json_get_u64(item, "keeper", UINT32_MAX, &keeper, err) < 0)
+	if (part->kept && get_number(item, "keeper", UINT32_MAX, &part->keeper, err) < 0)
 		return -1;
-	part->keeper = (uint32_t)keeper;
 	part->gone = json_true_or(item, "gone", false);
-	if (part->gone && (pieces > 0 || part->kept))
+	if (part->gone && (part->pieces > 0 || part->kept))
 		return err_set(err, ERR_CORRUPT, "a member that had gone has a part");
 	part->without_checkpoint =
-		(pieces == 0 && !part->kept) || !json_true_or(item, "checkpoint", true);
+		(part->pieces == 0 && !part->kept) || !json_true_or(item, "checkpoint", true);
 	return 0;
 }
 

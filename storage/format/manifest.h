@@ -97,6 +97,8 @@ struct manifest {
 };
 
 void entry_release(struct entry *entry);
+/* All but the path, which is the one of `to`. */
+void entry_copy(const struct entry *from, struct entry *to);
 void manifest_release(struct manifest *manifest);
 AUTO(struct manifest, manifest_release);
 

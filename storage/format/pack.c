@@ -45,6 +45,8 @@ void whole_pack_check_chunks(struct whole_pack *pack)
 	}
 }
 
+static const uint8_t head_magic[PACK_MAGIC_SIZE] = {'R', 'P', 'V', 'P', 'A', 'C', 'K', '1'};
+
 /* From the start to the index every byte is in a chunk, and so under its digest. */
 static int check_layout(const struct whole_pack *pack, uint64_t index, struct err *err)
 {
@@ -59,7 +61,9 @@ static int check_layout(const struct whole_pack *pack, uint64_t index, struct er
 	if (next != index)
 		return err_set(err, ERR_CORRUPT, "bytes from %llu on are in no chunk",
 			       (unsigned long long)next);
-	return pack_check_head(pack->data.data, err);
+	return memcmp(pack->data.data, head_magic, PACK_MAGIC_SIZE) == 0
+		       ? 0
+		       : err_set(err, ERR_CORRUPT, "the pack does not begin like one");
 }
 
 int whole_pack_check_index(struct whole_pack *pack, struct err *err)
@@ -108,7 +112,6 @@ int whole_pack_check_chunk(struct whole_pack *pack, const struct chunk *chunk, s
 			    chunk->stored, pack->space, raw_size, &raw, err);
 }
 
-static const uint8_t head_magic[PACK_MAGIC_SIZE] = {'R', 'P', 'V', 'P', 'A', 'C', 'K', '1'};
 static const uint8_t tail_magic[PACK_MAGIC_SIZE] = {'R', 'P', 'V', 'P', 'E', 'N', 'D', '1'};
 
 static void put_u32(uint8_t *target, uint32_t value)
@@ -177,13 +180,6 @@ size_t pack_finish(struct pack_builder *builder)
 	digest_sha256(index, (size_t)(next + 4 - index), next + 4);
 	memcpy(next + 4 + DIGEST_SIZE, tail_magic, PACK_MAGIC_SIZE);
 	return (size_t)(next + PACK_FOOTER_SIZE - builder->data);
-}
-
-int pack_check_head(const uint8_t head[PACK_MAGIC_SIZE], struct err *err)
-{
-	if (memcmp(head, head_magic, PACK_MAGIC_SIZE) != 0)
-		return err_set(err, ERR_CORRUPT, "the pack does not begin like one");
-	return 0;
 }
 
 int pack_read_footer(const uint8_t footer[PACK_FOOTER_SIZE], uint64_t pack_size, uint32_t *count,

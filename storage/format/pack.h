@@ -48,9 +48,6 @@ void pack_append(struct pack_builder *builder, struct pack_record *record);
 /* Appends index and footer; returns the size of the whole pack. */
 size_t pack_finish(struct pack_builder *builder);
 
-/* Checks the magic at the start of a pack. ERR_CORRUPT. */
-int pack_check_head(const uint8_t head[PACK_MAGIC_SIZE], struct err *err);
-
 /* Checks the footer of an object of `pack_size` bytes and returns its number of records.
  * ERR_CORRUPT: not the end of a pack. */
 int pack_read_footer(const uint8_t footer[PACK_FOOTER_SIZE], uint64_t pack_size, uint32_t *count,

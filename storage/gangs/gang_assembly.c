@@ -8,7 +8,6 @@
 #include "base/workers.h"
 #include "storage/records/records.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,9 +54,6 @@ void gang_round_release(struct gang_round *round)
 struct gang_reading {
 	struct gang_round *round;
 	struct gang_part *parts; /* of all members, in their order */
-	atomic_uint next;
-	pthread_mutex_t mutex;
-	struct err err; /* under mutex: the first one */
 };
 
 static void gang_reading_release(struct gang_reading *reading)
@@ -65,43 +61,27 @@ static void gang_reading_release(struct gang_reading *reading)
 	for (uint32_t i = 0; i < reading->round->storage->gang.members; i++)
 		gang_part_release(&reading->parts[i]);
 	free(reading->parts);
-	pthread_mutex_destroy(&reading->mutex);
 }
 AUTO(struct gang_reading, gang_reading_release);
 
-static void read_part_worker(void *arg, size_t index)
+static int read_part(void *arg, size_t member, struct err *err)
 {
 	struct gang_reading *reading = arg;
 	struct gang_round *round = reading->round;
-	uint32_t member;
 
-	(void)index;
-	while ((member = atomic_fetch_add(&reading->next, 1)) < round->storage->gang.members) {
-		struct err err = {0};
-
-		if (round->gone[member]) {
-			reading->parts[member] = gang_part_of_gone();
-			continue;
-		}
-		if (gang_part_read(round->storage, round->request->id, member,
-				   &reading->parts[member], round->cancel, &err) == 0)
-			continue;
-		atomic_store(&reading->next, round->storage->gang.members);
-		pthread_mutex_lock(&reading->mutex);
-		if (reading->err.kind == ERR_NONE)
-			reading->err = err;
-		pthread_mutex_unlock(&reading->mutex);
+	if (round->gone[member]) {
+		reading->parts[member] = gang_part_of_gone();
+		return 0;
 	}
+	return gang_part_read(round->storage, round->request->id, (uint32_t)member,
+			      &reading->parts[member], round->cancel, err);
 }
 
 static int read_all_parts(struct gang_reading *reading, struct err *err)
 {
-	uint32_t members = reading->round->storage->gang.members;
-
-	parallel_run(members < READERS_MOST ? members : READERS_MOST, read_part_worker, reading);
-	if (reading->err.kind == ERR_NONE)
+	if (parallel_each(reading->round->storage->gang.members, READERS_MOST, read_part, reading,
+			  err) == 0)
 		return 0;
-	*err = reading->err;
 	/* A part is never put a second time. */
 	if (err->kind == ERR_CORRUPT || err->kind == ERR_VERSION)
 		err->kind = ERR_UNFIT;
@@ -198,7 +178,6 @@ int gang_assembly_commit(struct gang_round *round, struct err *err)
 	};
 	auto_(manifest_release) struct manifest gang = {0};
 
-	pthread_mutex_init(&reading.mutex, NULL);
 	if (read_all_parts(&reading, err) < 0 || join_parts(&reading, &gang, err) < 0 ||
 	    check_all_packs(round, &gang, err) < 0 || gang_assembly_check_attempt(round, err) < 0)
 		return -1;

@@ -85,8 +85,7 @@ int storage_gang_recall(struct storage *storage, struct snapshot_id from, unsign
 			if (own.kind == ERR_NOT_FOUND || own.kind == ERR_CORRUPT ||
 			    own.kind == ERR_VERSION)
 				return 0;
-			*err = own;
-			return -1;
+			return err_pass(err, &own);
 		}
 		if (holds_checkpoint(storage, &manifest))
 			return 0;

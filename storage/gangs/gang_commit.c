@@ -40,8 +40,7 @@ static int find_newest_round(struct storage *storage, uint32_t attempt, uint32_t
 	auto_(store_listing_release) struct store_listing found = {0};
 
 	*round = 0;
-	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
-					       cancel, err) < 0)
+	if (job_records_list_keys(storage, prefix, &found, cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < found.count; i++) {
 		uint32_t number, member;
@@ -134,7 +133,7 @@ int storage_gang_finish(struct storage *storage, uint32_t attempt, uint32_t *rou
 		return own.kind == ERR_VERSION || own.kind == ERR_CORRUPT ||
 				       own.kind == ERR_NOT_FOUND
 			       ? 0
-			       : err_set(err, own.kind, "%s", own.text);
+			       : err_pass(err, &own);
 	if (!unfinished)
 		return 0;
 	if (gang_assembly_commit(&finished, &own) == 0) {
@@ -145,7 +144,7 @@ int storage_gang_finish(struct storage *storage, uint32_t attempt, uint32_t *rou
 	 * this one, which is not over yet, has committed it, and the parts are removed. */
 	return own.kind == ERR_UNFIT || own.kind == ERR_EXISTS || own.kind == ERR_NOT_FOUND
 		       ? 0
-		       : err_set(err, own.kind, "%s", own.text);
+		       : err_pass(err, &own);
 }
 
 /* Its part is there. */
@@ -166,9 +165,7 @@ static int commit_if_whole(struct gang_round *round, enum gang_part_fate *fate, 
 		return 0;
 	*fate = own.kind == ERR_UNFIT ? GANG_FATE_UNFIT : GANG_FATE_LIES;
 	/* One that is gone by now was removed behind a commit, which is seen at the next look. */
-	return own.kind == ERR_UNFIT || own.kind == ERR_NOT_FOUND
-		       ? 0
-		       : err_set(err, own.kind, "%s", own.text);
+	return own.kind == ERR_UNFIT || own.kind == ERR_NOT_FOUND ? 0 : err_pass(err, &own);
 }
 
 int storage_gang_look_after_part(struct storage *storage, struct snapshot_id id, const bool *gone,
@@ -213,7 +210,6 @@ struct gang_sweep {
 	size_t prefix; /* length of "jobs/<job>/gang/" */
 	uint32_t before;
 	struct cancel *cancel;
-	atomic_size_t next;
 };
 
 /* Event 1 of an attempt stays, and what a launch is known by: whoever stood still since would else
@@ -227,17 +223,15 @@ static bool is_left_over(const struct gang_sweep *sweep, const char *key)
 	return rest > name && attempt < sweep->before && !text_equal(rest, "/log/000001.json");
 }
 
-static void sweep_worker(void *arg, size_t index)
+static int sweep_key(void *arg, size_t at, struct err *err)
 {
 	struct gang_sweep *sweep = arg;
 	struct store *store = sweep->storage->transfer.store;
-	size_t i;
+	const char *key = sweep->found.items[at].key;
 
-	(void)index;
-	while ((i = atomic_fetch_add(&sweep->next, 1)) < sweep->found.count &&
-	       !cancel_raised(sweep->cancel))
-		if (is_left_over(sweep, sweep->found.items[i].key))
-			store->ops->remove(store, sweep->found.items[i].key, sweep->cancel, NULL);
+	if (is_left_over(sweep, key))
+		store->ops->remove(store, key, sweep->cancel, NULL);
+	return cancel_check(sweep->cancel, err);
 }
 
 static void sweep_before(struct storage *storage, const char *kind, uint32_t attempt,
@@ -252,10 +246,8 @@ static void sweep_before(struct storage *storage, const char *kind, uint32_t att
 		.cancel = cancel,
 	};
 
-	if (store->ops->list(store, prefix, STORE_ALL, &sweep.found, cancel, NULL) == 0 &&
-	    sweep.found.count > 0)
-		parallel_run(sweep.found.count < THREADS_MOST ? sweep.found.count : THREADS_MOST,
-			     sweep_worker, &sweep);
+	if (store->ops->list(store, prefix, STORE_ALL, &sweep.found, cancel, NULL) == 0)
+		(void)parallel_each(sweep.found.count, THREADS_MOST, sweep_key, &sweep, NULL);
 	store_listing_release(&sweep.found);
 }
 
@@ -291,13 +283,6 @@ void storage_set_gang(struct storage *storage, uint32_t members, uint32_t member
 
 /* --- one's own part --- */
 
-static void remove_own_part(struct storage *storage, struct snapshot_id id, struct cancel *cancel)
-{
-	auto_free char *key = gang_part_key(storage, id, storage->gang.member);
-
-	storage->transfer.store->ops->remove(storage->transfer.store, key, cancel, NULL);
-}
-
 static int64_t next_pause(unsigned tries, int64_t first_ms, int64_t most_ms)
 {
 	return first_ms + backoff_ms(tries, first_ms, most_ms, backoff_random());
@@ -311,9 +296,7 @@ static int pause_after(struct gang_round *round, unsigned tries, const struct er
 	if (own->kind == ERR_RETRY)
 		return cancel_sleep(round->cancel, next_pause(tries, LOOK_FIRST_MS, LOOK_MOST_MS),
 				    err);
-	if (err)
-		*err = *own;
-	return -1;
+	return err_pass(err, own);
 }
 
 /* There is a part of this member already, which is not as this one was written. */
@@ -388,10 +371,8 @@ static int settle_commit(struct gang_round *round, const struct err *failure, st
 
 	if (state == 0 && failure->kind == ERR_NOT_FOUND)
 		return err_set(err, ERR_RETRY, "%s", failure->text);
-	if (state == 0) {
-		*err = *failure;
-		return -1;
-	}
+	if (state == 0)
+		return err_pass(err, failure);
 	return state;
 }
 
@@ -425,11 +406,6 @@ static void remove_own_mark(struct storage *storage, struct cancel *cancel)
 	if (!snapshot_id_is_none(storage->gang.marked))
 		storage->transfer.store->ops->remove(storage->transfer.store, key, cancel, NULL);
 	storage->gang.marked = (struct snapshot_id){0};
-}
-
-static bool is_round_over(const struct gang_round *round)
-{
-	return round->request->gang_over && round->request->gang_over(round->request->arg);
 }
 
 /* When a member that waits looks next. */
@@ -517,7 +493,8 @@ static int wait_for_commit(struct gang_round *round, enum gang_outcome *outcome,
 
 	for (;;) {
 		struct err own = {0};
-		bool over = is_round_over(round);
+		const struct save_request *request = round->request;
+		bool over = request->gang_over && request->gang_over(request->arg);
 		int state = look_when_due(round, &schedule, over, &own);
 
 		if (state > 0)
@@ -589,7 +566,9 @@ int gang_commit(struct storage *storage, const struct save_request *request,
 
 void gang_commit_settled(struct storage *storage, struct cancel *cancel)
 {
-	remove_own_part(storage, storage->gang.unsettled, cancel);
+	auto_free char *key = gang_part_key(storage, storage->gang.unsettled, storage->gang.member);
+
+	storage->transfer.store->ops->remove(storage->transfer.store, key, cancel, NULL);
 	remove_own_mark(storage, cancel);
 	storage->gang.unsettled = (struct snapshot_id){0};
 }
@@ -624,7 +603,7 @@ int gang_commit_settle(struct storage *storage, struct snapshot_id next, struct 
 		keep_named_packs(storage, &newest);
 	/* Nothing of what a damaged one may name is removed. */
 	else if (own.kind != ERR_NOT_FOUND && own.kind != ERR_CORRUPT)
-		return err_set(err, own.kind, "%s", own.text);
+		return err_pass(err, &own);
 	gang_commit_settled(storage, cancel);
 	return 0;
 }

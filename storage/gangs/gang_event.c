@@ -142,13 +142,6 @@ static int decode_step(json_t *body, struct gang_event *event, struct err *err)
 	return 0;
 }
 
-static void decode_texts(json_t *body, struct gang_event *event)
-{
-	text_set(event->nonce, sizeof(event->nonce), json_text_or(body, "nonce", ""));
-	text_set(event->host, sizeof(event->host), json_text_or(body, "host", ""));
-	text_set(event->reason, sizeof(event->reason), json_text_or(body, "reason", ""));
-}
-
 int gang_event_decode(json_t *body, uint32_t attempt, uint32_t number, struct gang_event *event,
 		      struct err *err)
 {
@@ -180,7 +173,9 @@ int gang_event_decode(json_t *body, uint32_t attempt, uint32_t number, struct ga
 	event->code = (int)code;
 	if (event->kind == GANG_EVENT_LEFT_OUT)
 		decode_steps(body, &event->steps);
-	decode_texts(body, event);
+	text_set(event->nonce, sizeof(event->nonce), json_text_or(body, "nonce", ""));
+	text_set(event->host, sizeof(event->host), json_text_or(body, "host", ""));
+	text_set(event->reason, sizeof(event->reason), json_text_or(body, "reason", ""));
 	return 0;
 }
 

@@ -53,8 +53,7 @@ int storage_gang_look(struct storage *storage, uint32_t after, struct gang_recor
 	auto_(store_listing_release) struct store_listing found = {0};
 
 	gang_records_release(records);
-	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
-					       cancel, err) < 0)
+	if (job_records_list_keys(storage, prefix, &found, cancel, err) < 0)
 		return -1;
 	records->joins = memory_new((found.count + 1) * sizeof(*records->joins));
 	for (size_t i = 0; i < found.count; i++) {
@@ -83,8 +82,7 @@ static int read_launch_time(struct storage *storage, const char *key, struct gan
 {
 	auto_(store_listing_release) struct store_listing found = {0};
 
-	if (storage->transfer.store->ops->list(storage->transfer.store, key, STORE_ALL, &found,
-					       cancel, err) < 0)
+	if (job_records_list_keys(storage, key, &found, cancel, err) < 0)
 		return -1;
 	if (found.count > 0)
 		launch->put_ms = found.items[0].modified_ms;
@@ -145,7 +143,7 @@ int storage_gang_know_launch(struct storage *storage, const char *name, uint32_t
 	if (job_record_put(storage->transfer.store, key, RECORD_JOIN, body, NULL, cancel, &own) <
 	    0) {
 		if (own.kind != ERR_EXISTS)
-			return err_set(err, own.kind, "%s", own.text);
+			return err_pass(err, &own);
 		if (read_launch(storage, key, launch, cancel, err) < 0)
 			return -1;
 	}
@@ -219,8 +217,7 @@ int storage_gang_unready(struct storage *storage, uint32_t attempt, uint32_t *th
 	auto_(store_listing_release) struct store_listing found = {0};
 	auto_free bool *ready = memory_new((members + 1) * sizeof(*ready));
 
-	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
-					       cancel, err) < 0)
+	if (job_records_list_keys(storage, prefix, &found, cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < found.count; i++)
 		if (parse_ready(found.items[i].key + strlen(prefix), &member) && member < members)
@@ -261,7 +258,7 @@ json_t *storage_gang_describe(const struct gang_join *joins, uint32_t members, b
 static int read_claim_body(struct storage *storage, uint32_t number, json_t **body,
 			   struct cancel *cancel, struct err *err)
 {
-	auto_free char *key = job_record_key_attempt(storage, number);
+	auto_free char *key = job_record_key_attempt(storage, number, "");
 
 	return job_record_get(storage->transfer.store, key, RECORD_ATTEMPT, body, cancel, err);
 }

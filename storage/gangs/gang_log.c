@@ -33,9 +33,7 @@ int storage_gang_read(struct storage *storage, uint32_t attempt, uint32_t number
 	if (job_record_get(storage->transfer.store, key, RECORD_EVENT, &body, cancel, &own) < 0) {
 		if (own.kind == ERR_NOT_FOUND)
 			return 0;
-		if (err)
-			*err = own;
-		return -1;
+		return err_pass(err, &own);
 	}
 	if (gang_event_decode(body, attempt, number, event, err) < 0)
 		return err_wrap(err, "event %u of the gang", number);
@@ -59,9 +57,7 @@ static int find_own_event(struct storage *storage, uint32_t attempt, const struc
 	/* Of whatever kind it is, it is not this one. */
 	if (own.kind == ERR_VERSION || own.kind == ERR_CORRUPT)
 		return 0;
-	if (err)
-		*err = own;
-	return -1;
+	return err_pass(err, &own);
 }
 
 int storage_gang_append(struct storage *storage, uint32_t attempt, struct gang_event *event,
@@ -90,8 +86,7 @@ int storage_gang_append(struct storage *storage, uint32_t attempt, struct gang_e
 	}
 	if (own.kind == ERR_EXISTS)
 		return find_own_event(storage, attempt, event, taken, cancel, err);
-	if (err)
-		*err = own;
+	err_pass(err, &own);
 	return err_wrap(err, "event %u of the gang", event->number);
 }
 
@@ -106,9 +101,7 @@ static int is_there(struct storage *storage, const char *key, bool *there, struc
 						   cancel, &own) == 0;
 	if (*there || own.kind == ERR_NOT_FOUND)
 		return 0;
-	if (err)
-		*err = own;
-	return -1;
+	return err_pass(err, &own);
 }
 
 int storage_gang_answers(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t *event,
@@ -142,7 +135,7 @@ int storage_gang_is_committed(struct storage *storage, uint32_t attempt, uint32_
 int storage_gang_is_claimed(struct storage *storage, uint32_t attempt, bool *claimed,
 			    struct cancel *cancel, struct err *err)
 {
-	auto_free char *key = job_record_key_attempt(storage, attempt);
+	auto_free char *key = job_record_key_attempt(storage, attempt, "");
 
 	return is_there(storage, key, claimed, cancel, err);
 }
@@ -159,8 +152,7 @@ int storage_gang_given(struct storage *storage, uint32_t attempt, uint32_t round
 
 	if (members > 0)
 		memset(given, 0, members * sizeof(*given));
-	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
-					       cancel, err) < 0)
+	if (job_records_list_keys(storage, prefix, &found, cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < found.count; i++)
 		if (gang_part_parse_member(found.items[i].key + strlen(prefix), &member) &&
@@ -215,7 +207,7 @@ int storage_gang_void_part(struct storage *storage, uint32_t attempt, uint32_t r
 	if (*void_now)
 		return 0;
 	if (own.kind != ERR_EXISTS)
-		return err_set(err, own.kind, "%s", own.text);
+		return err_pass(err, &own);
 	/* An earlier try, whose answer was lost. */
 	if (job_record_get(storage->transfer.store, key, RECORD_PART, &found, cancel, err) < 0)
 		return -1;

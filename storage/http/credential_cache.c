@@ -65,9 +65,7 @@ static int fetch_credential(struct credential_cache *cache, struct cancel *cance
 	 * expire. */
 	cache->rest_until_ms = clock_monotonic_ms() + cache->source->rest_ms;
 	pthread_mutex_unlock(&cache->mutex);
-	if (!fresh && err)
-		*err = own;
-	return fresh ? 0 : -1;
+	return fresh ? 0 : err_pass(err, &own);
 }
 
 /* Waits for the thread that fetches, in slices, for a mutex knows nothing of the cancel object. */

@@ -340,12 +340,6 @@ static int pause_before_next(struct call_state *progress, enum retry_cause cause
 	return 0;
 }
 
-static int retry_at_once(struct call_state *progress)
-{
-	progress->attempt.number++;
-	return 0;
-}
-
 /* What follows from a verdict: 0 for another try, -1 with `err` (judge's) for the end. */
 static int apply_verdict(struct call_state *progress, enum call_verdict verdict,
 			 const struct http_response *response, struct cancel *cancel,
@@ -366,21 +360,23 @@ static int apply_verdict(struct call_state *progress, enum call_verdict verdict,
 		if (progress->refreshed)
 			return -1;
 		progress->refreshed = progress->attempt.refresh = true;
-		return retry_at_once(progress);
+		break;
 	case CALL_SKEWED:
 		if (progress->skewed || !correct_clock(progress->remote))
 			return -1;
 		progress->skewed = true;
-		return retry_at_once(progress);
+		break;
 	case CALL_MOVED:
 		if (progress->moves++ == MOVES_MOST)
 			return err_wrap(err, "moved more than %d times", MOVES_MOST);
-		return retry_at_once(progress);
+		break;
 	case CALL_DONE:
 	case CALL_FAILED:
-		break;
+		return -1;
 	}
-	return -1;
+	/* At once. */
+	progress->attempt.number++;
+	return 0;
 }
 
 /* 1: done; 0: another try; -1: the end. */
@@ -431,7 +427,5 @@ int retrying_client_perform(struct retrying_client *remote, const struct retried
 		own = (struct err){0};
 	if (done > 0)
 		return 0;
-	if (err)
-		*err = own;
-	return -1;
+	return err_pass(err, &own);
 }

@@ -193,9 +193,7 @@ int token_endpoint_perform(const struct token_endpoint *endpoint, struct http_re
 	/* Nobody there at all: not that cloud's machine, and waiting does not make it one. */
 	if (endpoint->metadata && why.kind == ERR_RETRY && response->status == 0)
 		why.kind = ERR_DENIED;
-	if (err)
-		*err = why;
-	return -1;
+	return err_pass(err, &why);
 }
 
 int token_endpoint_get(const struct token_endpoint *endpoint, struct bearer_token *token,

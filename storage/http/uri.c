@@ -167,17 +167,13 @@ bool uri_is_confidential(const char *url)
 	return inet_pton(AF_INET, address, &number) == 1 && ntohl(number.s_addr) >> 24 == 127;
 }
 
-static bool is_http(const char *url)
-{
-	return strncasecmp(url, "https://", 8) == 0 || strncasecmp(url, "http://", 7) == 0;
-}
-
 char *uri_endpoint(const char *url)
 {
 	size_t length = strlen(url);
 	const char *host;
 
-	if (!is_http(url) || !uri_is_absolute(url) || strpbrk(url, "?#"))
+	if ((strncasecmp(url, "https://", 8) != 0 && strncasecmp(url, "http://", 7) != 0) ||
+	    !uri_is_absolute(url) || strpbrk(url, "?#"))
 		return NULL;
 	host = strstr(url, "://") + 3;
 	if (memchr(host, '@', strcspn(host, "/")))

@@ -54,7 +54,5 @@ int ask_at_once(struct storage *storage, const struct question *questions, size_
 		return 0;
 	while (errs[first].kind == 0 && first + 1 < count)
 		first++;
-	if (err)
-		*err = errs[first];
-	return -1;
+	return err_pass(err, &errs[first]);
 }

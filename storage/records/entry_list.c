@@ -308,7 +308,7 @@ int entry_list_load(struct storage *storage, struct manifest *manifest, struct c
 		.ranges = ranges,
 		.pieces = pieces,
 	};
-	int result = 0;
+	int result;
 
 	if (count == 0)
 		return 0;
@@ -316,13 +316,8 @@ int entry_list_load(struct storage *storage, struct manifest *manifest, struct c
 	plan_ranges(&loading);
 	parallel_run(count < threads ? count : threads, load_worker, &loading);
 	pthread_mutex_destroy(&loading.mutex);
-	if (loading.locked.failed) {
-		if (err)
-			*err = loading.locked.err;
-		result = -1;
-	} else {
-		result = entry_pieces_join(manifest, pieces, err);
-	}
+	result = loading.locked.failed ? err_pass(err, &loading.locked.err)
+				       : entry_pieces_join(manifest, pieces, err);
 	for (size_t i = 0; i < count; i++)
 		entry_piece_release(&pieces[i]);
 	return result;

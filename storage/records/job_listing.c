@@ -142,8 +142,7 @@ int job_records_list_singles(struct storage *storage, struct job_listing *listin
 	auto_free char *prefix = text_format("jobs/%s/attempts/", storage->transfer.job);
 
 	store_listing_release(&listing->singles);
-	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL,
-					       &listing->singles, cancel, err) < 0)
+	if (job_records_list_keys(storage, prefix, &listing->singles, cancel, err) < 0)
 		return -1;
 	add_singles(listing, strlen(prefix));
 	if (job_record_lists_late(storage))
@@ -185,8 +184,7 @@ int job_records_list_snapshots(struct storage *storage, struct job_listing *list
 	auto_(store_listing_release) struct store_listing found = {0};
 	struct lineage *lineage = &listing->lineage;
 
-	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
-					       cancel, err) < 0)
+	if (job_records_list_keys(storage, prefix, &found, cancel, err) < 0)
 		return -1;
 	lineage->snapshots = memory_new(found.count * sizeof(*lineage->snapshots));
 	listing->manifests = memory_new(found.count * sizeof(*listing->manifests));
@@ -210,8 +208,8 @@ static int ask_snapshots(struct storage *storage, const void *about, void *answe
 	return job_records_list_snapshots(storage, answer, cancel, err);
 }
 
-static int ask_singles(struct storage *storage, const void *about, void *answer,
-		       struct cancel *cancel, struct err *err)
+int job_records_ask_singles(struct storage *storage, const void *about, void *answer,
+			    struct cancel *cancel, struct err *err)
 {
 	(void)about;
 	return job_records_list_singles(storage, answer, cancel, err);
@@ -235,7 +233,7 @@ int job_records_list_lineage(struct storage *storage, struct job_listing *listin
 			     struct cancel *cancel, struct err *err)
 {
 	const struct question lists[] = {{ask_snapshots, NULL, listing},
-					 {ask_singles, NULL, listing}};
+					 {job_records_ask_singles, NULL, listing}};
 
 	*listing = (struct job_listing){0};
 	if (ask_at_once(storage, lists, 2, cancel, err) == 0 &&

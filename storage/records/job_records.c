@@ -11,24 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-char *job_record_key_attempt(struct storage *storage, uint32_t number)
+char *job_record_key_attempt(struct storage *storage, uint32_t number, const char *record)
 {
-	return text_format("jobs/%s/attempts/%06u.json", storage->transfer.job, number);
-}
-
-char *job_record_key_confirmed(struct storage *storage, uint32_t number)
-{
-	return text_format("jobs/%s/attempts/%06u.confirmed.json", storage->transfer.job, number);
-}
-
-char *job_record_key_end(struct storage *storage, uint32_t number)
-{
-	return text_format("jobs/%s/attempts/%06u.end.json", storage->transfer.job, number);
-}
-
-char *job_record_key_swept(struct storage *storage, uint32_t number)
-{
-	return text_format("jobs/%s/attempts/%06u.swept.json", storage->transfer.job, number);
+	return text_format("jobs/%s/attempts/%06u%s.json", storage->transfer.job, number, record);
 }
 
 char *job_record_key_snapshot(struct storage *storage, struct snapshot_id id)
@@ -41,6 +26,14 @@ char *job_record_key_pin(struct storage *storage, struct snapshot_id id)
 {
 	return text_format("jobs/%s/pins/%06u-%06u.json", storage->transfer.job, id.attempt,
 			   id.sequence);
+}
+
+int job_records_list_keys(struct storage *storage, const char *prefix, struct store_listing *found,
+			  struct cancel *cancel, struct err *err)
+{
+	struct store *store = storage->transfer.store;
+
+	return store->ops->list(store, prefix, STORE_ALL, found, cancel, err);
 }
 
 enum {
@@ -106,8 +99,7 @@ static bool goes_on(const struct putting *putting, const struct err *put_err, co
 	if (put_err->kind != ERR_EXISTS &&
 	    (!putting->again || put_err->kind != ERR_RETRY ||
 	     !store_pause(putting->tries, putting->begun_ms, putting->cancel))) {
-		if (err)
-			*err = *put_err;
+		err_pass(err, put_err);
 		return false;
 	}
 	return !putting->again || putting->again->ask(putting->again->arg, err) == 0;
@@ -129,9 +121,7 @@ static int put_record(struct putting *putting, const char *key, const struct byt
 			return 0;
 		if (absent && goes_on(putting, &put_err, key, err))
 			continue;
-		if (!absent && err)
-			*err = put_err;
-		return -1;
+		return absent ? -1 : err_pass(err, &put_err);
 	}
 }
 
@@ -182,8 +172,7 @@ static int get_record(struct store *store, const char *key, enum record_kind kin
 		if (own.kind != ERR_CORRUPT)
 			break;
 	}
-	if (err)
-		*err = own;
+	err_pass(err, &own);
 	return err_wrap(err, "%s", key);
 }
 
@@ -338,8 +327,7 @@ int job_records_list_ids(struct storage *storage, const char *kind, struct snaps
 
 	*ids = NULL;
 	*count = 0;
-	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
-					       cancel, err) < 0)
+	if (job_records_list_keys(storage, prefix, &found, cancel, err) < 0)
 		return -1;
 	*ids = memory_new(found.count * sizeof(**ids));
 	for (size_t i = 0; i < found.count; i++) {

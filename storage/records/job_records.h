@@ -32,11 +32,13 @@
  * same. */
 int record_put_format(struct store *store, struct cancel *cancel, struct err *err);
 
-/* The key of each kind of record; the caller frees it. */
-char *job_record_key_attempt(struct storage *storage, uint32_t number);
-char *job_record_key_confirmed(struct storage *storage, uint32_t number);
-char *job_record_key_end(struct storage *storage, uint32_t number);
-char *job_record_key_swept(struct storage *storage, uint32_t number);
+/* All objects whose keys begin with the prefix, sorted. */
+int job_records_list_keys(struct storage *storage, const char *prefix, struct store_listing *found,
+			  struct cancel *cancel, struct err *err);
+
+/* The key of each kind of record; the caller frees it. Of an attempt `record` is "" for the claim,
+ * else ".confirmed", ".end" or ".swept". */
+char *job_record_key_attempt(struct storage *storage, uint32_t number, const char *record);
 char *job_record_key_snapshot(struct storage *storage, struct snapshot_id id);
 char *job_record_key_pin(struct storage *storage, struct snapshot_id id);
 
@@ -137,6 +139,9 @@ int job_records_list_snapshots(struct storage *storage, struct job_listing *list
 /* The attempts that left a record, ascending, as the newest ones always have; no claim is read. */
 int job_records_list_singles(struct storage *storage, struct job_listing *listing,
 			     struct cancel *cancel, struct err *err);
+/* The same as a question of ask.h: `answer` is the listing. */
+int job_records_ask_singles(struct storage *storage, const void *about, void *answer,
+			    struct cancel *cancel, struct err *err);
 /* The newest attempt that left a record; 0: none did. One listing. */
 int job_records_newest_attempt(struct storage *storage, uint32_t *newest, struct cancel *cancel,
 			       struct err *err);

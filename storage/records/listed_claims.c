@@ -71,7 +71,7 @@ static int read_claim(struct storage *storage, const struct job_listing *listing
 {
 	const struct lineage *lineage = &listing->lineage;
 	const struct attempt_records *records = &listing->records[attempt - lineage->attempts];
-	auto_free char *key = job_record_key_attempt(storage, attempt->number);
+	auto_free char *key = job_record_key_attempt(storage, attempt->number, "");
 	struct lineage_attempt claim = {.number = attempt->number};
 	auto_json json_t *body = NULL;
 	struct err own = {0};
@@ -84,7 +84,7 @@ static int read_claim(struct storage *storage, const struct job_listing *listing
 				   &own) == 0)
 			claim.known = job_record_decode_claim(body, &claim);
 		else if (own.kind != ERR_CORRUPT && own.kind != ERR_NOT_FOUND)
-			return err_set(err, own.kind, "%s", own.text);
+			return err_pass(err, &own);
 		if (claim.known)
 			known_claims_add(&storage->claims, records->claimed_ms, &claim);
 	}
@@ -99,7 +99,7 @@ static int read_claim(struct storage *storage, const struct job_listing *listing
 	if (attempt->known ||
 	    recover_claim_from_parent(storage, lineage, attempt, cancel, &own) == 0)
 		return 0;
-	return err_set(err, own.kind, "%s", own.text);
+	return err_pass(err, &own);
 }
 
 int listed_claims_read_chain(struct storage *storage, const struct job_listing *listing,

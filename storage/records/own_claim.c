@@ -101,7 +101,7 @@ static json_t *claim_body(struct storage *storage, const struct claim *claim,
 int own_claim_put(struct storage *storage, const struct claim *claim, const struct attempt *attempt,
 		  struct cancel *cancel, struct err *err)
 {
-	auto_free char *key = job_record_key_attempt(storage, attempt->number);
+	auto_free char *key = job_record_key_attempt(storage, attempt->number, "");
 	auto_json json_t *body = NULL;
 
 	storage->own_claim = (struct own_claim){.number = attempt->number};
@@ -133,7 +133,7 @@ int64_t own_claim_window_ms(const struct store_health *health, int64_t put_took_
 int own_claim_confirm(struct storage *storage, uint32_t number, struct cancel *cancel,
 		      struct err *err)
 {
-	auto_free char *key = job_record_key_confirmed(storage, number);
+	auto_free char *key = job_record_key_attempt(storage, number, ".confirmed");
 	char nonce[33], created[32];
 	auto_json json_t *body = NULL;
 
@@ -147,7 +147,7 @@ int own_claim_confirm(struct storage *storage, uint32_t number, struct cancel *c
 int own_claim_check(struct storage *storage, const struct own_claim *claim, bool *own,
 		    struct cancel *cancel, struct err *err)
 {
-	auto_free char *key = job_record_key_attempt(storage, claim->number);
+	auto_free char *key = job_record_key_attempt(storage, claim->number, "");
 	auto_json json_t *body = NULL;
 	struct err why = {0};
 
@@ -157,7 +157,7 @@ int own_claim_check(struct storage *storage, const struct own_claim *claim, bool
 	else if (why.kind == ERR_NOT_FOUND)
 		*own = false;
 	else if (why.kind != ERR_CORRUPT)
-		return err_set(err, why.kind, "%s", why.text);
+		return err_pass(err, &why);
 	return 0;
 }
 

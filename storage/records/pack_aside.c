@@ -1,6 +1,7 @@
 #include "pack_aside.h"
 
 #include "base/cleanup.h"
+#include "job_records.h"
 #include "storage/format/format.h"
 
 #include <errno.h>
@@ -31,8 +32,7 @@ int pack_aside_list(struct storage *storage, struct cancel *cancel, struct err *
 	auto_free char *prefix = text_format("jobs/%s/damaged/", storage->transfer.job);
 
 	store_listing_release(&storage->aside);
-	return storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL,
-						  &storage->aside, cancel, err);
+	return job_records_list_keys(storage, prefix, &storage->aside, cancel, err);
 }
 
 bool pack_aside_has(const struct storage *storage, const char *pack)
@@ -54,7 +54,7 @@ int pack_aside_put(struct storage *storage, const char *pack, struct cancel *can
 					      STORE_IF_ABSENT, cancel, &own) == 0 ||
 	    own.kind == ERR_EXISTS)
 		return 0;
-	err_set(err, own.kind, "%s", own.text);
+	err_pass(err, &own);
 	return err_wrap(err, "cannot set aside the damaged pack %s", pack);
 }
 
@@ -97,8 +97,7 @@ int pack_aside_sort_out(struct storage *storage, bool (*is_needed)(void *arg, co
 	auto_(store_listing_release) struct store_listing aside = {0};
 
 	*back = 0;
-	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &aside,
-					       cancel, err) < 0)
+	if (job_records_list_keys(storage, prefix, &aside, cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < aside.count; i++) {
 		auto_free char *pack = text_format("packs/%s", aside.items[i].key + strlen(prefix));

@@ -56,8 +56,7 @@ int pack_listing_get_all(struct storage *storage, struct store_listing *packs,
 {
 	auto_free char *prefix = text_format("jobs/%s/packs/", storage->transfer.job);
 
-	return storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, packs,
-						  cancel, err);
+	return job_records_list_keys(storage, prefix, packs, cancel, err);
 }
 
 static int ask_prefix(struct storage *storage, const void *about, void *answer,

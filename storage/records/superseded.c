@@ -50,7 +50,7 @@ static int confirm_again(struct storage *storage, uint32_t number, struct cancel
 	own_claim_note_time(storage, &listing, number);
 	/* One that exists is of an earlier call, whose answer was lost. */
 	if (own_claim_confirm(storage, number, cancel, &own) < 0 && own.kind != ERR_EXISTS)
-		return err_set(err, own.kind, "%s", own.text);
+		return err_pass(err, &own);
 	storage->own_claim.put_again = false;
 	return 0;
 }
@@ -82,9 +82,7 @@ static int refill_emptied_store(struct storage *storage, uint32_t number, struct
 
 	if (record_put_format(storage->transfer.store, cancel, &own) < 0 &&
 	    own.kind != ERR_EXISTS) {
-		if (err)
-			*err = own;
-		return -1;
+		return err_pass(err, &own);
 	}
 	if (claim_again(storage, number, cancel, err) < 0)
 		return -1;

@@ -82,10 +82,7 @@ size_t attempt_forget_select(const struct lineage *lineage, uint32_t *numbers, s
 struct attempt_removal {
 	struct storage *storage;
 	const uint32_t *numbers;
-	size_t count;
 	struct cancel *cancel;
-	atomic_size_t next;
-	atomic_bool refused;
 };
 
 static int remove_below(const struct attempt_removal *removal, const char *kind, uint32_t number,
@@ -105,10 +102,13 @@ static int remove_below(const struct attempt_removal *removal, const char *kind,
 }
 
 /* The records last: as long as one is there, the attempt is listed, and the next run goes on. */
-static int remove_attempt(const struct attempt_removal *removal, uint32_t number)
+static int remove_attempt(void *arg, size_t at, struct err *err)
 {
+	const struct attempt_removal *removal = arg;
+	uint32_t number = removal->numbers[at];
 	int result;
 
+	(void)err;
 	fault_point("before_attempt_remove");
 	result = remove_below(removal, "notes", number, '/');
 	if (result == 0)
@@ -119,31 +119,18 @@ static int remove_attempt(const struct attempt_removal *removal, uint32_t number
 	return result;
 }
 
-static void remove_worker(void *arg, size_t index)
-{
-	struct attempt_removal *removal = arg;
-	size_t i;
-
-	(void)index;
-	while (!atomic_load(&removal->refused) &&
-	       (i = atomic_fetch_add(&removal->next, 1)) < removal->count)
-		if (remove_attempt(removal, removal->numbers[i]) < 0)
-			atomic_store(&removal->refused, true);
-}
-
 int attempt_forget_run(struct storage *storage, const struct job_listing *listing, size_t most,
 		       struct cancel *cancel, struct err *err)
 {
 	auto_free uint32_t *numbers = memory_new((most + 1) * sizeof(*numbers));
 	struct attempt_removal removal = {.storage = storage, .numbers = numbers, .cancel = cancel};
+	size_t count;
 
 	if (attempt_forget_candidates(&listing->lineage) == 0)
 		return 0;
 	if (listed_claims_read(storage, listing, cancel, err) < 0)
 		return -1;
-	removal.count = attempt_forget_select(&listing->lineage, numbers, most);
-	if (removal.count > 0)
-		parallel_run(removal.count < THREADS_MOST ? removal.count : THREADS_MOST,
-			     remove_worker, &removal);
+	count = attempt_forget_select(&listing->lineage, numbers, most);
+	(void)parallel_each(count, THREADS_MOST, remove_attempt, &removal, NULL);
 	return 0;
 }

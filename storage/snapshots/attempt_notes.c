@@ -8,7 +8,6 @@
 #include "storage/storage.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,9 +24,7 @@ static int get_record(struct storage *storage, const char *key, enum record_kind
 	if (job_record_get(storage->transfer.store, key, kind, body, cancel, &own) == 0 ||
 	    own.kind == ERR_CORRUPT || own.kind == ERR_NOT_FOUND)
 		return 0;
-	if (err)
-		*err = own;
-	return -1;
+	return err_pass(err, &own);
 }
 
 static void fill_claim(struct attempt_summary *past, const struct lineage_attempt *claim,
@@ -55,7 +52,7 @@ static int ask_claim(struct storage *storage, const void *about, void *answer,
 {
 	const struct attempt_records *records = about;
 	struct attempt_summary *past = answer;
-	auto_free char *key = job_record_key_attempt(storage, past->number);
+	auto_free char *key = job_record_key_attempt(storage, past->number, "");
 	struct lineage_attempt claim = {.number = past->number};
 	auto_json json_t *body = NULL;
 
@@ -73,7 +70,7 @@ static int ask_end(struct storage *storage, const void *about, void *answer, str
 		   struct err *err)
 {
 	struct attempt_summary *past = answer;
-	auto_free char *key = job_record_key_end(storage, past->number);
+	auto_free char *key = job_record_key_attempt(storage, past->number, ".end");
 	auto_json json_t *body = NULL;
 
 	(void)about;
@@ -172,8 +169,7 @@ int storage_get_notes(struct storage *storage, uint32_t attempt, const char *kin
 	auto_free char *prefix = note_key_prefix(storage, attempt, kind);
 	auto_(store_listing_release) struct store_listing listing = {0};
 
-	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &listing,
-					       cancel, err) < 0)
+	if (job_records_list_keys(storage, prefix, &listing, cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < listing.count; i++)
 		if (storage->transfer.store->ops->get(storage->transfer.store, listing.items[i].key,
@@ -199,10 +195,7 @@ struct ledgers_read {
 	struct store_listing notes;
 	struct note_group *groups;
 	size_t count;
-	atomic_size_t next;
-	pthread_mutex_t mutex; /* held while a ledger is taken, too */
-	bool failed;           /* under mutex, like `err` */
-	struct err err;
+	pthread_mutex_t mutex; /* held while a ledger is taken */
 };
 
 static void collect_groups(struct ledgers_read *reading)
@@ -227,46 +220,28 @@ static void collect_groups(struct ledgers_read *reading)
 }
 
 /* One that is not there any more is of an attempt that was forgotten: it has no ledger. */
-static int read_group(struct ledgers_read *reading, const struct note_group *group,
-		      struct bytes *ledger, struct err *err)
+static int read_group(void *arg, size_t at, struct err *err)
 {
+	struct ledgers_read *reading = arg;
+	const struct note_group *group = &reading->groups[at];
 	struct store *store = reading->storage->transfer.store;
+	auto_(bytes_release) struct bytes ledger = {0};
 
 	for (size_t i = group->first; i < group->end; i++) {
 		const char *key = reading->notes.items[i].key;
 
 		if (!text_starts(strrchr(key, '/') + 1, "ledger-") ||
-		    store->ops->get(store, key, 0, STORE_TO_END, ledger, reading->cancel, err) == 0)
+		    store->ops->get(store, key, 0, STORE_TO_END, &ledger, reading->cancel, err) ==
+			    0)
 			continue;
-		if (err->kind != ERR_NOT_FOUND)
-			return -1;
-		ledger->size = 0;
+		return err->kind == ERR_NOT_FOUND ? 0 : -1;
+	}
+	if (ledger.size == 0)
 		return 0;
-	}
+	pthread_mutex_lock(&reading->mutex);
+	reading->take(reading->arg, group->attempt, &ledger);
+	pthread_mutex_unlock(&reading->mutex);
 	return 0;
-}
-
-static void read_group_worker(void *arg, size_t index)
-{
-	struct ledgers_read *reading = arg;
-	size_t i;
-
-	(void)index;
-	while ((i = atomic_fetch_add(&reading->next, 1)) < reading->count) {
-		auto_(bytes_release) struct bytes ledger = {0};
-		struct err err = {0};
-		bool failed = read_group(reading, &reading->groups[i], &ledger, &err) < 0;
-
-		pthread_mutex_lock(&reading->mutex);
-		if (failed && !reading->failed)
-			reading->err = err;
-		reading->failed |= failed;
-		if (!failed && ledger.size > 0)
-			reading->take(reading->arg, reading->groups[i].attempt, &ledger);
-		pthread_mutex_unlock(&reading->mutex);
-		if (failed)
-			atomic_store(&reading->next, reading->count);
-	}
 }
 
 int storage_each_ledger(struct storage *storage, uint32_t oldest, ledger_fn *take, void *arg,
@@ -281,20 +256,17 @@ int storage_each_ledger(struct storage *storage, uint32_t oldest, ledger_fn *tak
 	};
 	auto_free char *prefix = text_format("jobs/%s/notes/", storage->transfer.job);
 	struct store *store = storage->transfer.store;
+	int result;
 
 	if (store->ops->list(store, prefix, STORE_ALL, &reading.notes, cancel, err) < 0)
 		return err_wrap(err, "cannot read the ledgers of job %s", storage->transfer.job);
 	pthread_mutex_init(&reading.mutex, NULL);
 	collect_groups(&reading);
-	if (reading.count > 0)
-		parallel_run(reading.count < THREADS_MOST ? reading.count : THREADS_MOST,
-			     read_group_worker, &reading);
+	result = parallel_each(reading.count, THREADS_MOST, read_group, &reading, err);
 	pthread_mutex_destroy(&reading.mutex);
 	free(reading.groups);
 	store_listing_release(&reading.notes);
-	if (!reading.failed)
-		return 0;
-	if (err)
-		*err = reading.err;
-	return err_wrap(err, "cannot read the ledgers of job %s", storage->transfer.job);
+	return result < 0
+		       ? err_wrap(err, "cannot read the ledgers of job %s", storage->transfer.job)
+		       : 0;
 }

@@ -101,11 +101,8 @@ static int find_sound(struct claiming *claiming, const struct snapshot_id *candi
 		if (snapshot_id_compare(candidates[i], claiming->sound) != 0)
 			damaged = check_soundness(claiming->storage, candidates[i],
 						  claiming->cancel, &own);
-		if (damaged < 0) {
-			if (err)
-				*err = own;
-			return -1;
-		}
+		if (damaged < 0)
+			return err_pass(err, &own);
 		if (damaged)
 			add_damage(attempt, candidates[i], own.text);
 		else
@@ -391,9 +388,7 @@ static int claim_next_number(struct claiming *claiming, uint32_t as_of, struct a
 		if (own.kind != ERR_EXISTS)
 			break;
 	}
-	if (err)
-		*err = own;
-	return -1;
+	return err_pass(err, &own);
 }
 
 enum second_look {
@@ -456,7 +451,7 @@ static int look_again(struct claiming *claiming, const struct attempt *claimed,
 		      enum second_look *look, struct err *err)
 {
 	struct storage *storage = claiming->storage;
-	auto_free char *key = job_record_key_attempt(storage, claimed->number);
+	auto_free char *key = job_record_key_attempt(storage, claimed->number, "");
 	auto_(attempt_release) struct attempt now = {0};
 	bool own;
 	const struct question questions[] = {{ask_lineage, NULL, claiming},
@@ -546,9 +541,7 @@ static int claim_with_room(struct claiming *claiming, struct attempt *attempt, s
 		if (claim_until_stable(claiming, attempt, &own) == 0)
 			return 0;
 	}
-	if (err)
-		*err = own;
-	return -1;
+	return err_pass(err, &own);
 }
 
 /* It costs a moment at most, and no start depends on it. A retention run forgets them as they come;
@@ -585,8 +578,7 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
 			attempt->number = 0;
 		else
 			attempt_release(attempt);
-		if (err)
-			*err = own;
+		err_pass(err, &own);
 		store_explain_full(storage->transfer.job, err);
 		return err_wrap(err, "cannot claim an attempt of job %s", storage->transfer.job);
 	}
@@ -613,7 +605,7 @@ static bool is_own_attempt(struct storage *storage, uint32_t number, struct canc
 int storage_end_attempt(struct storage *storage, uint32_t number, const char *outcome,
 			json_t *about, struct cancel *cancel, struct err *err)
 {
-	auto_free char *key = job_record_key_end(storage, number);
+	auto_free char *key = job_record_key_attempt(storage, number, ".end");
 	char nonce[33], created[32];
 	auto_json json_t *body = NULL;
 

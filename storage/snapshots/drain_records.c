@@ -33,8 +33,7 @@ int storage_barrier_read(struct storage *storage, const char *barrier,
 	auto_free char *prefix = text_format("tmp/barrier-%s-", barrier);
 	auto_(store_listing_release) struct store_listing listing = {0};
 
-	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &listing,
-					       cancel, err) < 0)
+	if (job_records_list_keys(storage, prefix, &listing, cancel, err) < 0)
 		return -1;
 	arrivals->names = memory_grow(NULL, listing.count + 1, sizeof(*arrivals->names));
 	for (size_t i = 0; i < listing.count; i++)
@@ -93,8 +92,7 @@ static int find_newest_announcement(struct storage *storage, struct announcement
 
 	*newest = (struct announcement){0};
 	if (!first_look_take_draining(storage, &found) &&
-	    storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
-					       cancel, err) < 0)
+	    job_records_list_keys(storage, prefix, &found, cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < found.count; i++) {
 		struct snapshot_id id;
@@ -141,9 +139,7 @@ static int read_announcement(struct storage *storage, const struct announcement 
 	/* An unreadable announcement counts as none: nobody waits for it. */
 	if (job_record_get(storage->transfer.store, key, RECORD_DRAIN, &body, cancel, &own) < 0 &&
 	    own.kind != ERR_CORRUPT && own.kind != ERR_NOT_FOUND && own.kind != ERR_VERSION) {
-		if (err)
-			*err = own;
-		return -1;
+		return err_pass(err, &own);
 	}
 	*draining = (struct drain_state){
 		.attempt = announcement->id.attempt,

@@ -67,12 +67,6 @@ bool first_look_take(struct storage *storage, struct job_listing *listing)
 
 /* --- the newest snapshot --- */
 
-/* What is damaged or gone is found when it is chosen. */
-static bool is_no_answer(const struct err *err)
-{
-	return err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND && err->kind != ERR_VERSION;
-}
-
 static int ask_newest(struct storage *storage, const void *about, void *answer,
 		      struct cancel *cancel, struct err *err)
 {
@@ -81,7 +75,11 @@ static int ask_newest(struct storage *storage, const void *about, void *answer,
 	struct snapshot_id *read = answer;
 
 	if (job_record_get_manifest_head(storage, *id, &manifest, cancel, err) < 0)
-		return is_no_answer(err) ? -1 : 0;
+		/* What is damaged or gone is found when it is chosen. */
+		return err->kind == ERR_CORRUPT || err->kind == ERR_NOT_FOUND ||
+				       err->kind == ERR_VERSION
+			       ? 0
+			       : -1;
 	*read = *id;
 	return 0;
 }

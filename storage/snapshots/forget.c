@@ -215,7 +215,7 @@ static int remove_manifests(struct forgetting *forgetting, struct forget_result 
 		result->forgotten--;
 		result->kept++;
 		if (failed && garbage_note_refusal(&result->refused, key, &own) < 0)
-			return err_set(err, own.kind, "%s", own.text);
+			return err_pass(err, &own);
 	}
 	return 0;
 }

@@ -26,13 +26,10 @@ struct collection {
 	bool *named;       /* per pack */
 	size_t *condemned; /* positions in `packs` */
 	size_t condemned_count;
-	atomic_size_t next;
 	pthread_mutex_t mutex;
-	struct garbage_result
-		*result; /* under mutex while packs are removed, like the next three */
+	/* under mutex while packs are removed */
+	struct garbage_result *result;
 	struct forget_refusals *refused;
-	bool failed;
-	struct err err;
 };
 
 static void collection_release(struct collection *collection)
@@ -228,7 +225,7 @@ static int sweep_leftovers(struct collection *collection, struct err *err)
 {
 	struct storage *storage = collection->storage;
 	uint32_t newest = lineage_newest_attempt(&collection->inventory->listing.lineage);
-	auto_free char *key = job_record_key_swept(storage, newest);
+	auto_free char *key = job_record_key_attempt(storage, newest, ".swept");
 	char nonce[33], created[32];
 	auto_json json_t *body = NULL;
 	struct err own = {0};
@@ -246,7 +243,7 @@ static int sweep_leftovers(struct collection *collection, struct err *err)
 	    own.kind == ERR_EXISTS)
 		return 0;
 	if (own.kind != ERR_NO_SPACE)
-		return err_set(err, own.kind, "%s", own.text);
+		return err_pass(err, &own);
 	defer_packs(collection, true);
 	return 0;
 }
@@ -284,58 +281,28 @@ static int check_no_new_claim(struct collection *collection, struct err *err)
 	return 0;
 }
 
-static int remove_pack(struct collection *collection, const struct store_object *pack,
-		       struct err *err)
-{
-	struct store *store = collection->storage->transfer.store;
-	const char *name = pack_name(collection, pack);
-
-	/* Also if the answer is lost: from here on no save of this process relies on it. */
-	chunk_index_key_lost(&collection->storage->transfer.index, name);
-	fault_point("before_pack_remove");
-	if (store->ops->remove(store, pack->key, collection->cancel, err) < 0)
-		return -1;
-	fault_point("after_pack_remove");
-	return 0;
-}
-
-static void remove_worker(void *arg, size_t index)
+static int remove_pack(void *arg, size_t at, struct err *err)
 {
 	struct collection *collection = arg;
-	struct err err = {0};
-	size_t i;
+	const struct store_object *pack = &collection->packs.items[collection->condemned[at]];
+	struct store *store = collection->storage->transfer.store;
+	int result;
 
-	(void)index;
-	while ((i = atomic_fetch_add(&collection->next, 1)) < collection->condemned_count) {
-		const struct store_object *pack =
-			&collection->packs.items[collection->condemned[i]];
-		int result = remove_pack(collection, pack, &err);
-
-		pthread_mutex_lock(&collection->mutex);
-		if (result == 0) {
-			collection->result->packs_removed++;
-			collection->result->bytes_removed += pack->size;
-		} else if (garbage_note_refusal(collection->refused, pack->key, &err) < 0) {
-			collection->failed = true;
-			collection->err = err;
-			atomic_store(&collection->next, collection->condemned_count);
-		}
-		pthread_mutex_unlock(&collection->mutex);
+	/* Also if the answer is lost: from here on no save of this process relies on it. */
+	chunk_index_key_lost(&collection->storage->transfer.index, pack_name(collection, pack));
+	fault_point("before_pack_remove");
+	result = store->ops->remove(store, pack->key, collection->cancel, err);
+	if (result == 0)
+		fault_point("after_pack_remove");
+	pthread_mutex_lock(&collection->mutex);
+	if (result == 0) {
+		collection->result->packs_removed++;
+		collection->result->bytes_removed += pack->size;
+	} else {
+		result = garbage_note_refusal(collection->refused, pack->key, err);
 	}
-}
-
-static int remove_packs(struct collection *collection, struct err *err)
-{
-	size_t threads = collection->condemned_count;
-
-	if (threads > 0)
-		parallel_run(threads < THREADS_MOST ? threads : THREADS_MOST, remove_worker,
-			     collection);
-	if (!collection->failed)
-		return 0;
-	if (err)
-		*err = collection->err;
-	return -1;
+	pthread_mutex_unlock(&collection->mutex);
+	return result;
 }
 
 static void count_packs(struct collection *collection)
@@ -354,11 +321,8 @@ static int read_clock(struct collection *collection, int64_t *now_ms, struct err
 
 	if (store_clock_read(collection->storage, now_ms, collection->cancel, &own) == 0)
 		return 0;
-	if (own.kind != ERR_NO_SPACE) {
-		if (err)
-			*err = own;
-		return -1;
-	}
+	if (own.kind != ERR_NO_SPACE)
+		return err_pass(err, &own);
 	*now_ms = 0;
 	for (size_t i = 0; i < collection->inventory->listing.packs.count; i++)
 		if (collection->inventory->listing.packs.items[i].modified_ms > *now_ms)
@@ -398,5 +362,6 @@ int garbage_collect_packs(struct storage *storage, const struct inventory *inven
 		return 0;
 	if (sweep_leftovers(&collection, err) < 0 || check_no_new_claim(&collection, err) < 0)
 		return -1;
-	return remove_packs(&collection, err);
+	return parallel_each(collection.condemned_count, THREADS_MOST, remove_pack, &collection,
+			     err);
 }

@@ -24,7 +24,7 @@ static int load_parent(struct storage *storage, struct snapshot_id parent, struc
 	if (job_record_get_manifest(storage, parent, &manifest, cancel, &own) == 0)
 		chunk_index_replace(&storage->transfer.index, &manifest, NULL);
 	else if (own.kind == ERR_CANCELLED)
-		return err_set(err, own.kind, "%s", own.text);
+		return err_pass(err, &own);
 	return 0;
 }
 

@@ -105,11 +105,8 @@ struct scan {
 	struct storage *storage;
 	struct inventory *inventory;
 	struct cancel *cancel;
-	atomic_size_t next;
 	pthread_mutex_t large; /* held while a large manifest is in memory */
-	pthread_mutex_t mutex;
-	bool failed; /* under mutex, like `err` and the catalogue */
-	struct err err;
+	pthread_mutex_t mutex; /* of the catalogue */
 };
 
 /* --- one snapshot --- */
@@ -141,12 +138,6 @@ static void find_named_packs(struct storage *storage, const struct manifest *man
 		if (object)
 			names->packs[names->count++] = (uint32_t)(object - packs->items);
 	}
-}
-
-/* Damage is a result that is listed; a store that cannot be read is an error. */
-static bool is_damage(const struct err *err)
-{
-	return err->kind == ERR_CORRUPT || err->kind == ERR_NOT_FOUND || err->kind == ERR_VERSION;
 }
 
 /* What is known of the manifest from before; false: nothing. */
@@ -230,11 +221,9 @@ static int inspect_snapshot(struct scan *scan, size_t at, bool recall, struct er
 		pthread_mutex_unlock(&scan->large);
 	if (result == 0)
 		return 0;
-	if (!is_damage(&own)) {
-		if (err)
-			*err = own;
-		return -1;
-	}
+	/* Damage is a result that is listed; a store that cannot be read is an error. */
+	if (own.kind != ERR_CORRUPT && own.kind != ERR_NOT_FOUND && own.kind != ERR_VERSION)
+		return err_pass(err, &own);
 	info->newer = own.kind == ERR_VERSION;
 	info->state = SNAPSHOT_DAMAGED;
 	text_set(info->damage, sizeof(info->damage), own.text);
@@ -256,33 +245,14 @@ int inventory_read_packs(struct storage *storage, struct snapshot_id id,
 	/* Removed since it was listed: it names nothing. */
 	if (names->unknown || own.kind == ERR_NOT_FOUND)
 		return 0;
-	if (err)
-		*err = own;
-	return -1;
+	return err_pass(err, &own);
 }
 
 /* --- all of them --- */
 
-static void inspect_worker(void *arg, size_t index)
+static int inspect_recalled(void *arg, size_t at, struct err *err)
 {
-	struct scan *scan = arg;
-	struct inventory *inventory = scan->inventory;
-	struct err err = {0};
-	size_t i;
-
-	(void)index;
-	while ((i = atomic_fetch_add(&scan->next, 1)) < inventory->list.count) {
-		if (inspect_snapshot(scan, i, true, &err) == 0)
-			continue;
-		/* The other workers stop as well. */
-		atomic_store(&scan->next, inventory->list.count);
-		pthread_mutex_lock(&scan->mutex);
-		if (!scan->failed)
-			scan->err = err;
-		scan->failed = true;
-		pthread_mutex_unlock(&scan->mutex);
-		return;
-	}
+	return inspect_snapshot(arg, at, true, err);
 }
 
 /* Older snapshots may go because of the newest good one: that it is good is not taken from memory.
@@ -314,7 +284,7 @@ static int inspect_snapshots(struct storage *storage, struct inventory *inventor
 {
 	struct scan scan = {.storage = storage, .inventory = inventory, .cancel = cancel};
 	const struct lineage *lineage = &inventory->listing.lineage;
-	size_t threads = inventory->list.count;
+	int result;
 
 	pthread_mutex_init(&scan.mutex, NULL);
 	pthread_mutex_init(&scan.large, NULL);
@@ -322,36 +292,29 @@ static int inspect_snapshots(struct storage *storage, struct inventory *inventor
 	if (storage->catalogue.count > 2 * (lineage->snapshot_count + REMEMBERED_LEAST))
 		snapshot_catalogue_keep(&storage->catalogue, lineage->snapshots,
 					lineage->snapshot_count);
-	if (threads > 0)
-		parallel_run(threads < THREADS_MOST ? threads : THREADS_MOST, inspect_worker,
-			     &scan);
-	if (!scan.failed)
-		scan.failed = inspect_newest(&scan, &scan.err) < 0;
+	result = parallel_each(inventory->list.count, THREADS_MOST, inspect_recalled, &scan, err);
+	if (result == 0)
+		result = inspect_newest(&scan, err);
 	pthread_mutex_destroy(&scan.large);
 	pthread_mutex_destroy(&scan.mutex);
-	if (!scan.failed)
-		return 0;
-	if (err)
-		*err = scan.err;
-	return -1;
+	return result;
+}
+
+/* Newest first. */
+static int compare_infos(const void *a, const void *b)
+{
+	const struct snapshot_info *first = a, *second = b;
+
+	return snapshot_id_compare(second->id, first->id);
 }
 
 struct snapshot_info *inventory_find(const struct inventory *inventory, struct snapshot_id id)
 {
-	size_t low = 0, high = inventory->list.count;
+	const struct snapshot_info wanted = {.id = id};
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (snapshot_id_compare(inventory->list.items[middle].id, id) > 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < inventory->list.count &&
-			       snapshot_id_compare(inventory->list.items[low].id, id) == 0
-		       ? &inventory->list.items[low]
-		       : NULL;
+	return inventory->list.count ? bsearch(&wanted, inventory->list.items,
+					       inventory->list.count, sizeof(wanted), compare_infos)
+				     : NULL;
 }
 
 static int mark_pins(struct storage *storage, struct inventory *inventory, struct cancel *cancel,

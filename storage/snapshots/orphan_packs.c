@@ -22,7 +22,6 @@ struct search {
 	size_t count;
 	size_t prefix_length; /* length of "jobs/<job>/" */
 	int64_t until_ms;
-	atomic_size_t next;
 };
 
 /* --- choosing --- */
@@ -114,33 +113,29 @@ static void add_to_index(struct search *search, const struct store_object *pack,
 	}
 }
 
-static void load_pack_index(struct search *search, const struct store_object *pack)
+/* -1: the time is over. A pack that cannot be read is left out. */
+static int load_pack_index(void *arg, size_t at, struct err *err)
 {
+	struct search *search = arg;
+	const struct store_object *pack = search->chosen[at];
 	auto_(bytes_release) struct bytes tail = {0};
 	auto_free struct pack_record *records = NULL;
 	uint64_t size = pack->size < TAIL_SIZE ? pack->size : TAIL_SIZE, needed;
 	uint32_t count;
 
+	(void)err;
+	if (cancel_raised(search->cancel) || clock_monotonic_ms() >= search->until_ms)
+		return -1;
 	if (read_tail(search, pack, size, &tail) < 0 ||
 	    pack_read_footer(tail.data + size - PACK_FOOTER_SIZE, pack->size, &count, NULL) < 0)
-		return;
+		return 0;
 	needed = (uint64_t)count * PACK_RECORD_SIZE + PACK_FOOTER_SIZE;
 	if (needed > size && read_tail(search, pack, size = needed, &tail) < 0)
-		return;
+		return 0;
 	records = memory_new((count + (size_t)1) * sizeof(*records));
 	if (pack_read_index(tail.data + size - needed, count, pack->size, records, NULL) == 0)
 		add_to_index(search, pack, records, count);
-}
-
-static void load_worker(void *arg, size_t index)
-{
-	struct search *search = arg;
-	size_t i;
-
-	(void)index;
-	while ((i = atomic_fetch_add(&search->next, 1)) < search->count &&
-	       !cancel_raised(search->cancel) && clock_monotonic_ms() < search->until_ms)
-		load_pack_index(search, search->chosen[i]);
+	return 0;
 }
 
 int orphan_packs_load(struct storage *storage, const struct store_listing *packs,
@@ -159,8 +154,6 @@ int orphan_packs_load(struct storage *storage, const struct store_listing *packs
 		.until_ms = clock_monotonic_ms() + orphan_packs_time_limit_ms(left_ms),
 	};
 
-	if (search.count > 0)
-		parallel_run(search.count < THREADS_MOST ? search.count : THREADS_MOST, load_worker,
-			     &search);
+	(void)parallel_each(search.count, THREADS_MOST, load_pack_index, &search, NULL);
 	return cancel_check(cancel, err);
 }

@@ -24,9 +24,7 @@ static int check_snapshot(struct storage *storage, struct snapshot_id id, struct
 	if (own.kind == ERR_NOT_FOUND)
 		return err_set(err, ERR_NOT_FOUND, "job %s has no snapshot %s",
 			       storage->transfer.job, snapshot_id_format(id, text));
-	if (err)
-		*err = own;
-	return -1;
+	return err_pass(err, &own);
 }
 
 static json_t *pin_body(struct storage *storage, struct snapshot_id id, bool forgetting)
@@ -61,7 +59,7 @@ static int read_pin(struct storage *storage, struct snapshot_id id, enum pin_rec
 	else if (own.kind == ERR_NOT_FOUND)
 		*pin = PIN_NONE;
 	else if (own.kind != ERR_CORRUPT && own.kind != ERR_VERSION)
-		return err_set(err, own.kind, "%s", own.text);
+		return err_pass(err, &own);
 	return 0;
 }
 
@@ -100,7 +98,7 @@ static int put_sign(struct storage *storage, struct snapshot_id id, struct pin_p
 	if (store->ops->put(store, place->sign, "forgetting\n", 11, STORE_UNIQUE, cancel, &own) <
 		    0 &&
 	    own.kind != ERR_NO_SPACE)
-		return err_set(err, own.kind, "%s", own.text);
+		return err_pass(err, &own);
 	return 0;
 }
 
@@ -118,7 +116,7 @@ int pin_place_take(struct storage *storage, struct snapshot_id id, struct pin_pl
 	if (place->own)
 		return 0;
 	if (own.kind != ERR_EXISTS && own.kind != ERR_NO_SPACE)
-		return err_set(err, own.kind, "%s", own.text);
+		return err_pass(err, &own);
 	if (put_sign(storage, id, place, cancel, err) < 0 ||
 	    read_pin(storage, id, &pin, cancel, err) < 0) {
 		pin_place_leave(storage, id, place, PIN_PLACE_KEPT, cancel);
@@ -193,8 +191,7 @@ int storage_pin(struct storage *storage, struct snapshot_id id, struct cancel *c
 	if (job_record_put(storage->transfer.store, key, RECORD_PIN, body, NULL, cancel, &own) <
 		    0 &&
 	    own.kind != ERR_EXISTS) {
-		if (err)
-			*err = own;
+		err_pass(err, &own);
 		return err_wrap(err, "cannot pin");
 	}
 	if (own.kind == ERR_EXISTS && check_not_forgotten(storage, id, cancel, err) < 0)
@@ -206,9 +203,7 @@ int storage_pin(struct storage *storage, struct snapshot_id id, struct cancel *c
 		return 0;
 	if (own.kind == ERR_NOT_FOUND)
 		storage->transfer.store->ops->remove(storage->transfer.store, key, cancel, NULL);
-	if (err)
-		*err = own;
-	return -1;
+	return err_pass(err, &own);
 }
 
 int storage_unpin(struct storage *storage, struct snapshot_id id, struct cancel *cancel,

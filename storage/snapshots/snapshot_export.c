@@ -187,7 +187,5 @@ int storage_export(struct storage *storage, struct snapshot_id id, int fd, bool 
 		return 0;
 	if (own.kind == ERR_CORRUPT && job_record_is_forgotten(storage, id, cancel))
 		err_set(&own, ERR_NOT_FOUND, "it was forgotten while it was read");
-	if (err)
-		*err = own;
-	return -1;
+	return err_pass(err, &own);
 }

@@ -431,9 +431,8 @@ static int restore_content(struct restoring *restoring, struct err *err)
 	if (!restoring->locked.failed)
 		return 0;
 	/* Who could not write only saw what the allocation knows: how much is wanted. */
-	if (err)
-		*err = restoring->allocated < 0 ? restoring->no_room : restoring->locked.err;
-	return -1;
+	return err_pass(err,
+			restoring->allocated < 0 ? &restoring->no_room : &restoring->locked.err);
 }
 
 /* --- files of the seed --- */
@@ -565,7 +564,6 @@ int storage_restore(struct storage *storage, const struct restore_request *reque
 		return 0;
 	if (own.kind == ERR_CORRUPT && job_record_is_forgotten(storage, request->id, cancel))
 		err_set(&own, ERR_NOT_FOUND, "it was forgotten while it was read");
-	if (err)
-		*err = own;
+	err_pass(err, &own);
 	return err_wrap(err, "snapshot %s", snapshot_id_format(request->id, text));
 }

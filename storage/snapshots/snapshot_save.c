@@ -75,28 +75,6 @@ static void add_directories(struct file_tree *tree, size_t known, struct manifes
 	}
 }
 
-/* What the hard link shares with the file that it is a link to, under its own name. The caller
- * releases it. */
-static struct entry entry_of_link(const struct entry *link, const struct entry *file)
-{
-	size_t count = chunk_count(file->size);
-	struct entry entry = *file;
-
-	entry.path = text_copy(link->path);
-	entry.target = NULL;
-	entry.chunks = memory_new(count * sizeof(struct chunk));
-	if (count)
-		memcpy(entry.chunks, file->chunks, count * sizeof(struct chunk));
-	entry.xattrs = memory_new(file->xattr_count * sizeof(*entry.xattrs));
-	for (size_t i = 0; i < file->xattr_count; i++) {
-		const struct bytes *value = &file->xattrs[i].value;
-
-		entry.xattrs[i].name = text_copy(file->xattrs[i].name);
-		bytes_append(&entry.xattrs[i].value, value->data, value->size, NULL);
-	}
-	return entry;
-}
-
 static const struct entry *find_file(const struct manifest *manifest, const char *path)
 {
 	for (size_t i = 0; i < manifest->entry_count; i++)
@@ -121,7 +99,8 @@ static void carry_links(struct storage *storage, const struct save_request *requ
 		file = find_file(parent, link->target);
 		if (!file)
 			continue;
-		entry = entry_of_link(link, file);
+		entry = (struct entry){.path = text_copy(link->path)};
+		entry_copy(file, &entry);
 		if (find_chunks(storage, &entry)) {
 			add_directories(tree, known, parent, entry.path);
 			add_item(tree, &entry);
@@ -296,13 +275,6 @@ static int ask_named_packs(struct storage *storage, const void *about, void *ans
 	return pack_listing_get_named(storage, about, answer, cancel, err);
 }
 
-static int ask_attempts(struct storage *storage, const void *about, void *answer,
-			struct cancel *cancel, struct err *err)
-{
-	(void)about;
-	return job_records_list_singles(storage, answer, cancel, err);
-}
-
 /* A pack may have been removed, or set aside, since the one who relies on it has seen it last: all
  * that the manifest names is looked up after the last byte was sent. */
 static int look_before_commit(struct snapshot_commit *commit, const struct manifest *manifest,
@@ -311,7 +283,7 @@ static int look_before_commit(struct snapshot_commit *commit, const struct manif
 	auto_(store_listing_release) struct store_listing packs = {0};
 	auto_(job_listing_release) struct job_listing attempts = {0};
 	const struct question lists[] = {{ask_named_packs, manifest, &packs},
-					 {ask_attempts, NULL, &attempts}};
+					 {job_records_ask_singles, NULL, &attempts}};
 	struct err own = {0};
 
 	if (ask_at_once(commit->storage, lists, 2, commit->cancel, err) < 0)
@@ -809,7 +781,6 @@ int storage_save(struct storage *storage, const struct save_request *request,
 	if (failed == 0)
 		return 0;
 	store_explain_full(storage->transfer.job, &own);
-	if (err)
-		*err = own;
+	err_pass(err, &own);
 	return err_wrap(err, "snapshot %s", snapshot_id_format(request->id, text));
 }

@@ -69,9 +69,7 @@ static int settle_unreadable(struct verifying *verifying, struct snapshot_id id,
 		report_damage(verifying, id, own->text);
 		return 0;
 	}
-	if (err)
-		*err = *own;
-	return -1;
+	return err_pass(err, own);
 }
 
 /* It could not be read because it is not there any more. */
@@ -269,9 +267,7 @@ static int check_pack(struct verifying *verifying, const struct pack_reference *
 	} else if (own.kind == ERR_NOT_FOUND) {
 		report_missing(verifying, references, count);
 	} else {
-		if (err)
-			*err = own;
-		return -1;
+		return err_pass(err, &own);
 	}
 	report_progress(verifying, pack->data.size);
 	return 0;
@@ -425,9 +421,7 @@ static int verify_snapshots(struct verifying *verifying, struct err *err)
 	report_lost(verifying);
 	if (!verifying->locked.failed)
 		return 0;
-	if (err)
-		*err = verifying->locked.err;
-	return -1;
+	return err_pass(err, &verifying->locked.err);
 }
 
 /* 1: all that there was to read was forgotten meanwhile. */

@@ -238,7 +238,6 @@ int chunk_fetch_one(struct chunk_fetch *fetch, const struct chunk *chunk, size_t
 		return 0;
 	if (damaged)
 		fetch->damaged = fetch->manifest->packs[chunk->pack].key;
-	if (err)
-		*err = own;
+	err_pass(err, &own);
 	return damaged ? err_wrap(err, "pack %s, chunk at %u", key, chunk->offset) : -1;
 }

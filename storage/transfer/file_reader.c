@@ -93,20 +93,6 @@ struct reading_order {
 	bool rest; /* all that is to be sent has been handed out */
 };
 
-static void reading_order_init(struct reading_order *order, size_t files)
-{
-	*order = (struct reading_order){0};
-	order->files = memory_new((files + 1) * sizeof(*order->files));
-	order->again = memory_new((files + 1) * sizeof(*order->again));
-}
-
-static void reading_order_release(struct reading_order *order)
-{
-	free(order->files);
-	free(order->again);
-	*order = (struct reading_order){0};
-}
-
 /* Adds a file of which the chunks from `first` up to `end` are to be read; its number is the count
  * of those before. */
 static void reading_order_add(struct reading_order *order, size_t first, size_t end,
@@ -124,12 +110,6 @@ static size_t size_of(const struct reading_order_file *file)
 	return file->end - file->next;
 }
 
-/* How many of its chunks come in the first round. */
-static size_t unsent_of(const struct reading_order_file *file)
-{
-	return file->end - file->sent_early;
-}
-
 /* The file of the next chunk, which stays the next one until it is taken. False: none is left. */
 static bool reading_order_next(struct reading_order *order, size_t *found)
 {
@@ -138,7 +118,8 @@ static bool reading_order_next(struct reading_order *order, size_t *found)
 			const struct reading_order_file *file = &order->files[order->current];
 
 			*found = order->current;
-			if (file->taken < (order->rest ? size_of(file) : unsent_of(file)))
+			/* In the first round what was not sent early. */
+			if (file->taken < file->end - (order->rest ? file->next : file->sent_early))
 				return true;
 		}
 		if (order->rest)
@@ -162,12 +143,6 @@ static size_t reading_order_take(struct reading_order *order, size_t number)
 	size_t turn = file->sent_early - file->next + file->taken++;
 
 	return file->next + turn % size_of(file);
-}
-
-/* Nothing more of the file. */
-static void reading_order_skip(struct reading_order *order, size_t number)
-{
-	order->files[number].taken = size_of(&order->files[number]);
 }
 
 /* All of the file once more, after all others. Any number of times, also before it has come. */
@@ -243,14 +218,13 @@ static int open_next_file(struct read_job *reading, struct file_reading **result
 			*result = file;
 			return 0;
 		}
-		if (!file->item->entry.running || own.kind != ERR_RETRY) {
-			if (err)
-				*err = own;
-			return -1;
-		}
+		if (!file->item->entry.running || own.kind != ERR_RETRY)
+			return err_pass(err, &own);
 		file->item->lost = true;
 		reading->locked.bytes_done += file->item->entry.size;
-		reading_order_skip(&reading->locked.order, number);
+		/* Nothing more of the file. */
+		reading->locked.order.files[number].taken =
+			size_of(&reading->locked.order.files[number]);
 	}
 	return 0;
 }
@@ -602,18 +576,18 @@ int file_reader_run(const struct file_reader_request *request, struct err *err)
 	uint64_t pieces;
 
 	reading.locked.files = files;
-	reading_order_init(&reading.locked.order, items);
+	reading.locked.order.files = memory_new((items + 1) * sizeof(struct reading_order_file));
+	reading.locked.order.again = memory_new((items + 1) * sizeof(size_t));
 	pthread_mutex_init(&reading.mutex, NULL);
 	pieces = request->append_progress ? plan_growth(&reading) : plan_files(&reading);
 	if (pieces > 0)
 		read_on_threads(&reading, pieces < threads ? (size_t)pieces : threads);
 	pthread_mutex_destroy(&reading.mutex);
-	reading_order_release(&reading.locked.order);
+	free(reading.locked.order.files);
+	free(reading.locked.order.again);
 	if (!reading.locked.failed)
 		return request->append_progress || request->lenient
 			       ? 0
 			       : check_empty_files(request->tree, err);
-	if (err)
-		*err = reading.locked.err;
-	return -1;
+	return err_pass(err, &reading.locked.err);
 }

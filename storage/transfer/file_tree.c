@@ -686,9 +686,7 @@ static int open_tree(const char *directory, const struct file_tree_choice *choic
 		return 0;
 	}
 	file_tree_release(tree);
-	if (err)
-		*err = own;
-	return -1;
+	return err_pass(err, &own);
 }
 
 int file_tree_open(const char *directory, const struct file_tree_choice *choice,

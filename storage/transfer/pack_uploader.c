@@ -29,19 +29,6 @@ struct upload_queue {
 
 static void upload_queue_trim(struct upload_queue *uploads);
 
-static void upload_queue_init(struct upload_queue *uploads, size_t count, size_t capacity)
-{
-	*uploads = (struct upload_queue){.count = count, .capacity = capacity};
-	uploads->items = memory_new(count * sizeof(*uploads->items));
-}
-
-static void upload_queue_release(struct upload_queue *uploads)
-{
-	upload_queue_trim(uploads);
-	free(uploads->items);
-	*uploads = (struct upload_queue){0};
-}
-
 /* --- buffers --- */
 
 /* A pack begins so far behind a multiple of the alignment that its first chunk is at one. */
@@ -78,13 +65,6 @@ static int upload_queue_find_free(struct upload_queue *uploads, struct pack_uplo
 			return 0;
 	}
 	return *found ? map_buffer(uploads, *found, err) : 0;
-}
-
-/* Makes the buffer free; its memory is kept. */
-static void upload_queue_recycle(struct pack_upload *upload)
-{
-	free(upload->key);
-	*upload = (struct pack_upload){.data = upload->data};
 }
 
 /* Returns the memory of free buffers to the system. */
@@ -205,8 +185,11 @@ static struct pack_uploader *pack_uploader_new(struct transfer *transfer)
 	const struct transfer_plan *plan = &transfer->plan;
 
 	uploader->transfer = transfer;
-	upload_queue_init(&uploader->locked.uploads, plan->buffers,
-			  plan->pack_target + PACK_CAPACITY - PACK_TARGET);
+	uploader->locked.uploads = (struct upload_queue){
+		.items = memory_new(plan->buffers * sizeof(struct pack_upload)),
+		.count = plan->buffers,
+		.capacity = plan->pack_target + PACK_CAPACITY - PACK_TARGET,
+	};
 	uploader->locked.promised_ms = uploader->locked.deadline_ms = CLOCK_NEVER;
 	pthread_mutex_init(&uploader->mutex, NULL);
 	condition_init(&uploader->changed);
@@ -215,20 +198,15 @@ static struct pack_uploader *pack_uploader_new(struct transfer *transfer)
 	return uploader;
 }
 
-static void end_interruption(struct pack_uploader *uploader)
-{
-	pthread_mutex_lock(&uploader->mutex);
-	uploader->locked.interrupted = false;
-	pthread_mutex_unlock(&uploader->mutex);
-}
-
 struct pack_uploader *pack_uploader_get(struct transfer *transfer)
 {
 	if (transfer->uploader && pack_uploader_check(transfer->uploader, NULL) < 0)
 		pack_uploader_free(steal(&transfer->uploader));
 	if (!transfer->uploader)
 		transfer->uploader = pack_uploader_new(transfer);
-	end_interruption(transfer->uploader);
+	pthread_mutex_lock(&transfer->uploader->mutex);
+	transfer->uploader->locked.interrupted = false;
+	pthread_mutex_unlock(&transfer->uploader->mutex);
 	return transfer->uploader;
 }
 
@@ -241,7 +219,9 @@ static void release_upload(struct pack_uploader *uploader, struct pack_upload *u
 		uploader->locked.busy--;
 		atomic_fetch_sub(&uploader->bytes_waiting, upload->size);
 	}
-	upload_queue_recycle(upload);
+	/* The buffer is free; its memory is kept. */
+	free(upload->key);
+	*upload = (struct pack_upload){.data = upload->data};
 	if (uploader->locked.resting)
 		upload_queue_trim(&uploader->locked.uploads);
 	pthread_cond_broadcast(&uploader->changed);
@@ -568,7 +548,8 @@ void pack_uploader_free(struct pack_uploader *uploader)
 	pthread_cond_broadcast(&uploader->changed);
 	pthread_mutex_unlock(&uploader->mutex);
 	priority_pool_release(&uploader->pool);
-	upload_queue_release(&uploader->locked.uploads);
+	upload_queue_trim(&uploader->locked.uploads);
+	free(uploader->locked.uploads.items);
 	pthread_mutex_destroy(&uploader->mutex);
 	pthread_cond_destroy(&uploader->changed);
 	free(uploader);

@@ -8,8 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -76,30 +74,13 @@ struct entry_work {
 	struct tree *tree;
 	struct cancel *cancel;
 	int (*work)(struct tree *tree, size_t i, struct cancel *cancel, struct err *err);
-	atomic_size_t next;
-	atomic_bool failed;
-	pthread_mutex_t mutex;
-	struct err err; /* under mutex */
 };
 
-static void work_on_entries(void *arg, size_t index)
+static int work_on_entry(void *arg, size_t i, struct err *err)
 {
-	struct entry_work *entries = arg;
-	struct err err = {0};
+	const struct entry_work *entries = arg;
 
-	(void)index;
-	while (!atomic_load(&entries->failed)) {
-		size_t i = atomic_fetch_add(&entries->next, 1);
-
-		if (i >= entries->tree->manifest->entry_count)
-			return;
-		if (entries->work(entries->tree, i, entries->cancel, &err) == 0)
-			continue;
-		pthread_mutex_lock(&entries->mutex);
-		if (!atomic_exchange(&entries->failed, true))
-			entries->err = err;
-		pthread_mutex_unlock(&entries->mutex);
-	}
+	return entries->work(entries->tree, i, entries->cancel, err);
 }
 
 /* Calls `work` for each entry of the manifest. */
@@ -110,12 +91,7 @@ static int for_each_entry(struct tree *tree, unsigned threads,
 {
 	struct entry_work entries = {.tree = tree, .cancel = cancel, .work = work};
 
-	pthread_mutex_init(&entries.mutex, NULL);
-	parallel_run(threads, work_on_entries, &entries);
-	pthread_mutex_destroy(&entries.mutex);
-	if (entries.failed && err)
-		*err = entries.err;
-	return entries.failed ? -1 : 0;
+	return parallel_each(tree->manifest->entry_count, threads, work_on_entry, &entries, err);
 }
 
 /* --- making files and directories --- */

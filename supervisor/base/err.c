@@ -74,6 +74,13 @@ int err_os(struct err *err, int errno_value, const char *format, ...)
 	return err_wrap(err, "%s", whole);
 }
 
+int err_pass(struct err *err, const struct err *filled)
+{
+	if (err)
+		*err = *filled;
+	return -1;
+}
+
 int err_wrap(struct err *err, const char *format, ...)
 {
 	char whole[WHOLE], outer[sizeof(err->text)], inner[sizeof(err->text)];

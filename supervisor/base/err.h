@@ -59,6 +59,9 @@ int err_set(struct err *err, enum err_kind kind, const char *format, ...)
 int err_os(struct err *err, int errno_value, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* Hands on an error that a function has filled. */
+int err_pass(struct err *err, const struct err *filled);
+
 /* Prepends context: "outer: inner". Keeps the kind. */
 int err_wrap(struct err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

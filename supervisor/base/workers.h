@@ -43,6 +43,12 @@ void workers_free(struct workers *workers);
  * all have returned. */
 void parallel_run(size_t threads, void (*work)(void *arg, size_t index), void *arg);
 
+/* Calls work(arg, at, err) for each `at` below `count`, on so many threads at most, the caller's
+ * among them; after one has failed, for none that has not begun. Blocks until all have returned.
+ * -1: with the first error. */
+int parallel_each(size_t count, size_t threads_most,
+		  int (*work)(void *arg, size_t at, struct err *err), void *arg, struct err *err);
+
 /* Starts one thread with all signals blocked; the caller joins it. -1: no thread can be created. */
 int parallel_start(pthread_t *thread, void *(*run)(void *arg), void *arg);
 

@@ -23,6 +23,17 @@ static void test_null_is_allowed(void **state)
 	assert_int_equal(err_set(NULL, ERR_FAILED, "x"), -1);
 	assert_int_equal(err_os(NULL, EIO, "x"), -1);
 	assert_int_equal(err_wrap(NULL, "x"), -1);
+	assert_int_equal(err_pass(NULL, &(struct err){.kind = ERR_FAILED}), -1);
+}
+
+static void test_one_that_is_handed_on_stays_as_it_is(void **state)
+{
+	const struct err filled = {.kind = ERR_RETRY, .os = EBUSY, .text = "pack 3: busy"};
+	struct err err = {.kind = ERR_FAILED, .text = "another"};
+
+	(void)state;
+	assert_int_equal(err_pass(&err, &filled), -1);
+	assert_memory_equal(&err, &filled, sizeof(err));
 }
 
 static void test_errno_becomes_a_kind(void **state)
@@ -132,6 +143,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_set_returns_minus_one_and_fills),
 		cmocka_unit_test(test_null_is_allowed),
+		cmocka_unit_test(test_one_that_is_handed_on_stays_as_it_is),
 		cmocka_unit_test(test_errno_becomes_a_kind),
 		cmocka_unit_test(test_too_many_files_name_the_limit),
 		cmocka_unit_test(test_wrap_puts_words_in_front_and_keeps_the_kind),

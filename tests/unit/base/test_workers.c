@@ -251,6 +251,47 @@ static void test_parallel_runs_each_index_once(void **state)
 	assert_true(parallel_processors() >= 1);
 }
 
+#define ITEMS 100
+
+struct items {
+	atomic_uint calls[ITEMS];
+	size_t fails_from;
+};
+
+static int call_item(void *arg, size_t at, struct err *err)
+{
+	struct items *items = arg;
+
+	atomic_fetch_add(&items->calls[at], 1);
+	return at >= items->fails_from ? err_set(err, ERR_RETRY, "item %zu", at) : 0;
+}
+
+static void test_parallel_calls_for_each_item_once(void **state)
+{
+	struct items items = {.fails_from = ITEMS};
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(parallel_each(0, 4, call_item, &items, &err), 0);
+	assert_int_equal(parallel_each(ITEMS, 4, call_item, &items, &err), 0);
+	for (size_t i = 0; i < ITEMS; i++)
+		assert_int_equal(items.calls[i], 1);
+}
+
+static void test_parallel_begins_none_behind_a_failure(void **state)
+{
+	struct items items = {.fails_from = 10};
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(parallel_each(ITEMS, 1, call_item, &items, &err), -1);
+	assert_int_equal(err.kind, ERR_RETRY);
+	assert_string_equal(err.text, "item 10");
+	for (size_t i = 0; i < ITEMS; i++)
+		assert_int_equal(items.calls[i], i <= 10);
+	assert_int_equal(parallel_each(ITEMS, 4, call_item, &items, NULL), -1);
+}
+
 struct baton {
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
@@ -301,6 +342,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_freeing_waits_and_delivers_nothing_more, begin,
 						end),
 		cmocka_unit_test(test_parallel_runs_each_index_once),
+		cmocka_unit_test(test_parallel_calls_for_each_item_once),
+		cmocka_unit_test(test_parallel_begins_none_behind_a_failure),
 		cmocka_unit_test(test_waiting_on_a_condition_ends),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
