@@ -92,13 +92,16 @@ static void ask_for_attempts(struct storage *storage, struct job_listing *listin
 	bool listed = number > 0;
 
 	for (number += !listed;
-	     listed || exists(storage, job_record_key_attempt(storage, number), cancel); number++) {
+	     listed || exists(storage, job_record_key_attempt(storage, number, ""), cancel);
+	     number++) {
 		size_t at = add_attempt(listing, number);
 
 		listing->records[at].claimed |= !listed;
 		if (lineage->attempts[at].unconfirmed)
 			lineage->attempts[at].unconfirmed =
-				!exists(storage, job_record_key_confirmed(storage, number), cancel);
+				!exists(storage,
+					job_record_key_attempt(storage, number, ".confirmed"),
+					cancel);
 		listed = false;
 	}
 }
