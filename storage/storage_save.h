@@ -77,10 +77,9 @@ struct save_request {
 	/* May `carried` say so of any path? It spares reading the parent's manifest. Called after
 	 * `frozen`. NULL: it may. */
 	bool (*carries)(void *arg);
-	/* Called once it is known what the snapshot has: false means that what it is to make
-	 * durable is not in it. Then none is made, and save_result.empty is set. Called after
-	 * `carried`. NULL: always true. */
-	bool (*holds)(void *arg);
+	/* Is the snapshot made for this file? Called last, of each file that it has until one is:
+	 * if none is, no snapshot is made, and save_result.empty is set. NULL: each is. */
+	bool (*wanted)(void *arg, const char *path);
 	/* True: the directory, in which there is no file of the snapshot, is no part of it. Called
 	 * after `frozen`. NULL: all are. */
 	bool (*bare)(void *arg, const char *path);

@@ -584,16 +584,20 @@ static int note_empty(const struct file_tree *tree, struct save_result *result, 
 	return result->empty ? -1 : 0;
 }
 
-/* What the snapshot is about may be gone again, from the directory and from the parent. */
-static int note_unheld(const struct file_tree *tree, const struct save_request *request,
-		       struct save_result *result, struct err *err)
+/* What the snapshot is made for may be gone again, from the directory and from the parent. */
+static int note_unwanted(const struct file_tree *tree, const struct save_request *request,
+			 struct save_result *result, struct err *err)
 {
-	result->empty = request->holds && !request->holds(request->arg);
-	return result->empty
-		       ? err_set(err, ERR_NOT_FOUND,
-				 "the newest checkpoint was removed from %s before it was saved",
-				 tree->root)
-		       : 0;
+	bool wanted = !request->wanted;
+
+	for (size_t i = 0; i < tree->count && !wanted; i++)
+		wanted = tree->items[i].entry.type != ENTRY_DIRECTORY &&
+			 request->wanted(request->arg, tree->items[i].entry.path);
+	result->empty = !wanted;
+	return wanted ? 0
+		      : err_set(err, ERR_NOT_FOUND,
+				"the newest checkpoint was removed from %s before it was saved",
+				tree->root);
 }
 
 static int open_tree(struct saving *saving, struct file_tree *tree, struct save_result *result,
@@ -659,7 +663,7 @@ static int save_snapshot(struct saving *saving, struct save_result *result, stru
 	if (note_empty(&tree, result, err) < 0)
 		return -1;
 	if (carry_over(saving->storage, saving->request, &tree, saving->packing.cancel, err) < 0 ||
-	    note_unheld(&tree, saving->request, result, err) < 0)
+	    note_unwanted(&tree, saving->request, result, err) < 0)
 		return -1;
 	return commit_snapshot(saving, &tree, result, err);
 }

@@ -14,6 +14,9 @@ struct directory_view {
 	bool replacing; /* fixed names are being written */
 	/* until when those are awaited that belong to the newest number; 0: none is */
 	int64_t partners_until_ms;
+	/* until when the job is not told to end, because more may come to a save of a kind that was
+	 * never complete before; 0: not so */
+	int64_t unknown_until_ms;
 	bool only_running; /* only running files were written so far */
 	bool running_work; /* and they are more than curves */
 	/* a snapshot now would hold only a part of the newest checkpoint, and nothing new */

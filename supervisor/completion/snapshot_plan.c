@@ -169,6 +169,7 @@ void snapshot_plan_make(struct snapshot_plan *plan, const struct detector *detec
 		.made = list_made(detector),
 		.gone = find_gone(detector, newest),
 		.gone_number = newest ? checkpoint_name_parse(newest).number : -1,
+		.ended = detector->job_end == JOB_END_CLEAN,
 		.lacks_newest = lacks,
 		.holds_less = part,
 	};

@@ -40,6 +40,7 @@ struct snapshot_plan {
 	 * none was complete yet, that are all files. */
 	enum snapshot_gone gone;
 	int64_t gone_number;
+	bool ended; /* the job has ended by itself */
 	/* added by its owner: the files that were found empty once all were open */
 	char **empty;
 	/* The newest complete checkpoint has been written over since, so that it had to be left

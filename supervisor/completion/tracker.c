@@ -97,16 +97,25 @@ static void timer_fired(struct timer *timer)
 	tracker_poll(container_of(timer, struct tracker, timer));
 }
 
-/* `certain`: tracker_look(). */
+/* Until when the rest of a save of an unknown kind is awaited; 0: it is not. */
+static int64_t unknown_until_ms(const struct detector *detector, int64_t now_ms)
+{
+	return detector->job_end == JOB_END_NOT_YET && detector->unknown_until_ms > now_ms
+		       ? detector->unknown_until_ms
+		       : 0;
+}
+
+/* `certain`: with the rest of the first save ever. What answers a request is not held back for it,
+ * and the next request may be sent. */
 static int64_t awaited_until_ms(const struct tracker *tracker, bool certain)
 {
 	const struct detector *detector = &tracker->detector;
-	int64_t now_ms = clock_monotonic_ms(), unknown_ms = detector->unknown_until_ms;
+	int64_t now_ms = clock_monotonic_ms(), unknown_ms = unknown_until_ms(detector, now_ms);
 	int64_t until_ms = detector_partners_until_ms(detector, now_ms);
 
-	if (!certain || detector->job_end != JOB_END_NOT_YET || unknown_ms <= now_ms)
-		return until_ms;
-	return unknown_ms > until_ms ? unknown_ms : until_ms;
+	return certain && detector->request_ms == DETECTOR_NEVER && unknown_ms > until_ms
+		       ? unknown_ms
+		       : until_ms;
 }
 
 /* struct directory_view: closed_ms */
@@ -130,13 +139,12 @@ struct directory_view tracker_look(struct tracker *tracker, bool stop_stands, bo
 
 	tracker_drain(tracker);
 	return (struct directory_view){
-		/* A save that answers a request is over, and the next request may be sent. */
-		.saving = detector_is_busy(detector) ||
-			  awaited_until_ms(tracker, detector->request_ms == DETECTOR_NEVER) > 0,
+		.saving = detector_is_busy(detector) || awaited_until_ms(tracker, true) > 0,
 		.own_word = detector_has_own_word(detector, tracker->latest_key),
 		.closed_ms = told_to_end ? provable_ms(tracker) : 0,
 		.replacing = detector_is_replacing(detector),
 		.partners_until_ms = awaited_until_ms(tracker, stop_stands),
+		.unknown_until_ms = unknown_until_ms(detector, clock_monotonic_ms()),
 		.only_running = !detector_has_ordinary_files(detector),
 		.running_work = detector->running_work,
 		.holds_less = snapshot_plan_would_hold_less(detector, tracker->latest_key),

@@ -170,9 +170,9 @@ void on_settling_due(const struct step *step)
 
 	if (waits)
 		arm(step, TIMER_SETTLING, now_ms + SETTLING_CHECK_MS);
-	else if (said || is_time_over(step->view, step->model->settling_until_ms) ||
-		 (is_still(step->view, step->rules->quiet_ms) &&
-		  step->view->directory.partners_until_ms == 0))
+	else if (said || (step->view->directory.unknown_until_ms == 0 &&
+			  (is_time_over(step->view, step->model->settling_until_ms) ||
+			   is_still(step->view, step->rules->quiet_ms))))
 		live(step, EV_CHECKPOINT_COMPLETE);
 	else
 		arm(step, TIMER_SETTLING, now_ms + SETTLING_CHECK_MS);

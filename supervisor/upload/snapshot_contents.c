@@ -132,7 +132,6 @@ bool snapshot_excludes(void *arg, const char *path)
 	if (snapshot_leaves_out(run, path) || (number >= 0 && has_number(&run->deleted, number)) ||
 	    database_copies_exclude(run->owner->databases, path))
 		return true;
-	run->holds_newest |= is_of_newest(run, path);
 	if (!run->confirmed && number >= 0) {
 		path_set_mark(&run->walked.paths, path, 1);
 		add_number(&run->walked.numbers, number);
@@ -167,12 +166,17 @@ static bool is_of_gone(const struct snapshot_run *run, const char *path)
 	return run->plan.gone == GONE_ANY || is_of_newest(run, path);
 }
 
-bool snapshot_holds_newest(void *arg)
+bool snapshot_is_wanted(void *arg, const char *path)
 {
 	const struct snapshot_run *run = arg;
 
-	return run->plan.gone != GONE_NEWEST || run->plan.lacks_newest ||
-	       run->owner->options.of_gang || run->holds_newest;
+	if (run->plan.gone != GONE_NEWEST || run->plan.lacks_newest || run->plan.ended ||
+	    run->owner->options.of_gang || is_of_newest(run, path))
+		return true;
+	for (char **complete = run->plan.complete; complete && *complete; complete++)
+		if (text_equal(*complete, path))
+			return true;
+	return false;
 }
 
 /* A pointer that is carried names a checkpoint of its time, which the job may have removed since.
@@ -187,12 +191,11 @@ static bool is_named_by_carried(const struct snapshot_run *run, const char *path
 
 bool snapshot_carries(void *arg, const char *path)
 {
-	struct snapshot_run *run = arg;
+	const struct snapshot_run *run = arg;
 	const struct snapshot_queue_options *options = &run->owner->options;
 	bool of_fixed =
 		snapshot_plan_lists(run->plan.excluded.paths, path) && number_of(run, path) < 0;
 
-	run->holds_newest |= is_of_newest(run, path);
 	return (of_fixed || is_of_gone(run, path) || is_named_by_carried(run, path)) &&
 	       !is_excluded(run, path) && !profile_is_temporary_path(options->profile, path) &&
 	       (!run->report.round.beside || companion_file_is(path));

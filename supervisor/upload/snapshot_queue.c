@@ -41,6 +41,7 @@ int snapshot_queue_new(const struct snapshot_queue_options *options, struct snap
 		queue->options.retention = &queue->retention;
 	}
 	queue->newest = options->parent;
+	queue->held_number = -1;
 	queue->databases = database_copies_new(options->workspace);
 	if (cancel_init(&queue->cancel, err) < 0) {
 		database_copies_free(queue->databases);
@@ -192,7 +193,7 @@ static void take_snapshot_worker(void *arg)
 		.source_directory = snapshot_database_directory,
 		.carried = snapshot_carries,
 		.carries = snapshot_carries_any,
-		.holds = snapshot_holds_newest,
+		.wanted = snapshot_is_wanted,
 		.bare = snapshot_is_of_next,
 		.frozen = confirm_still_complete,
 		.gang_beside = run->report.round.beside,
@@ -274,6 +275,19 @@ static bool take_again(struct snapshot_queue *queue, struct snapshot_run *run)
 	return true;
 }
 
+/* Which checkpoint the newest snapshot has, for the next one. */
+static void note_held(struct snapshot_queue *queue, const struct snapshot_run *run)
+{
+	bool gone = run->plan.gone == GONE_NEWEST;
+
+	if (run->report.durable && !run->report.lacks_newest && !gone)
+		queue->held_number = checkpoint_name_parse(run->plan.key).number;
+	if (!gone || !run->report.result.empty || queue->said_removed)
+		return;
+	queue->said_removed = true;
+	log_note("%s: the one before it stays the newest", run->report.err.text);
+}
+
 static void on_snapshot_done(void *arg)
 {
 	struct snapshot_run *run = arg;
@@ -282,6 +296,7 @@ static void on_snapshot_done(void *arg)
 
 	if (take_again(queue, run))
 		return;
+	note_held(queue, run);
 	report.id = report.result.id;
 	report.matched = steal(&run->matched.paths);
 	queue->running = NULL;
@@ -323,16 +338,32 @@ static struct snapshot_run *run_new(struct snapshot_queue *queue,
 	return run;
 }
 
-void snapshot_run_lacks_newest(struct snapshot_run *run)
+/* It is not the newest checkpoint that it makes durable, but the newest that it holds. */
+static void name_by_held(struct snapshot_run *run)
 {
 	struct checkpoint *checkpoint = &run->report.checkpoint;
 
-	run->report.lacks_newest = true;
 	checkpoint->written_ms = run->plan.held_ms;
 	if (run->plan.held_ms == 0 || run->owner->options.of_gang)
 		return;
 	checkpoint->step = run->plan.held_step;
 	checkpoint->reported_step = -1;
+}
+
+void snapshot_run_lacks_newest(struct snapshot_run *run)
+{
+	run->report.lacks_newest = true;
+	name_by_held(run);
+}
+
+/* The newest was removed before it was saved. */
+static bool is_of_others(const struct snapshot_run *run)
+{
+	int64_t before = run->owner->held_number;
+
+	return run->plan.gone == GONE_NEWEST && run->plan.held_ms > 0 && before >= 0 &&
+	       run->plan.gone_number >= 0 && run->plan.gone_number != before &&
+	       !run->owner->options.of_gang;
 }
 
 void snapshot_queue_start(struct snapshot_queue *queue, const struct checkpoint *checkpoint,
@@ -346,6 +377,8 @@ void snapshot_queue_start(struct snapshot_queue *queue, const struct checkpoint 
 	run->report.running_generation = run->plan.running_generation;
 	if (run->plan.lacks_newest)
 		snapshot_run_lacks_newest(run);
+	else if (is_of_others(run))
+		name_by_held(run);
 	/* What lay there at the start may be newer than the parent. */
 	if (run->plan.gone == GONE_ANY && !run->report.checkpoint.as_of_start)
 		run->plan.gone = GONE_NOTHING;

@@ -185,9 +185,6 @@ struct snapshot_run {
 	} read;             /* small files with fixed names */
 	bool carries_names; /* fixed names are carried over, which may be pointers */
 	bool confirmed;
-	/* the newest complete checkpoint, of which something was deleted, is in it all the same:
-	 * the rest of it, or as the snapshot before has it */
-	bool holds_newest;
 	/* Of a gang: the checkpoint that the round is about, whether it is another one by now, and
 	 * the newest event of the gang's log that it answers. */
 	uint64_t expected;
@@ -221,9 +218,11 @@ struct snapshot_queue {
 	struct early_upload *early_upload;
 	struct database_copies *databases; /* the worker's */
 	bool waiting;
-	struct checkpoint next;    /* while waiting */
-	uint64_t generation;       /* of the last snapshot that was tried */
-	unsigned tries;            /* how often its plan was refused */
+	struct checkpoint next; /* while waiting */
+	uint64_t generation;    /* of the last snapshot that was tried */
+	unsigned tries;         /* how often its plan was refused */
+	int64_t held_number;    /* of the newest checkpoint in the last one; -1: unknown */
+	bool said_removed;
 	_Atomic uint64_t furthest; /* the most bytes that any try of it has sent */
 	_Atomic int64_t advanced_ms;
 };
@@ -274,11 +273,12 @@ bool snapshot_is_of_next(void *arg, const char *directory);
 /* Is there any such path? */
 bool snapshot_carries_any(void *arg);
 /*
- * A snapshot that does not hold the newest complete checkpoint, because the job has deleted or
- * moved it and the snapshot before does not have it, is not made: it would take the place of one
- * that holds a checkpoint. Asked once all other functions have been called for all paths.
+ * Is the file one for which the snapshot is made? If the newest complete checkpoint was deleted or
+ * moved, one of what is left of it, or of another complete checkpoint; or it stays as the snapshot
+ * before has it. A snapshot without such a file would take the place of one with a checkpoint. What
+ * a job that has ended by itself has deleted is deleted for good.
  */
-bool snapshot_holds_newest(void *arg);
+bool snapshot_is_wanted(void *arg, const char *path);
 bool snapshot_is_running_path(void *arg, const char *path);
 /* The copy that stands in for a database; NULL: it is none. */
 const char *snapshot_database_copy(void *arg, const char *path);

@@ -86,8 +86,8 @@ SIM int contents_carries(struct contents *contents, const char *path)
 	return snapshot_carries_any(&contents->run) && snapshot_carries(&contents->run, path);
 }
 
-/* Asked after all of the above. */
-SIM int contents_holds_newest(struct contents *contents)
+/* Asked of all that it has: is it made for this file? */
+SIM int contents_wants(struct contents *contents, const char *path)
 {
-	return snapshot_holds_newest(&contents->run);
+	return snapshot_is_wanted(&contents->run, path);
 }

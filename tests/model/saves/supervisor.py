@@ -28,7 +28,7 @@ sim_requested:pn sim_needs_verify:p:i sim_verify:phn sim_has_untracked:p:i sim_w
 sim_decide:pnna:i sim_plan:p:p sim_found_empty:psn sim_confirm:pi:i sim_wait:pnnnni:n sim_begun:pn sim_is_saving:pn:i sim_last_ms:p:n
 sim_awaits:pnnnni:i sim_still_ms:p:n sim_under_way:p:s sim_first_position:pn:n sim_known:p:s sim_signatures:p:s sim_learned:ps
 sim_existing:ps contents_holds_less:p:i contents_excludes:ps:i contents_read:pss contents_drop_pointers:p contents_is_running:ps:i
-contents_carries:ps:i contents_holds_newest:p:i start_new:l:p start_free:p start_file:pisnnni start_under_way:ps start_content:psi:i start_report:piiiuss
+contents_carries:ps:i contents_wants:ps:i start_new:l:p start_free:p start_file:pisnnni start_under_way:ps start_content:psi:i start_report:piiiuss
 start_left:psz start_decide:puu:s"""
 
 
@@ -264,7 +264,7 @@ class Supervisor:
         for path, entry in self.newest().items():
             if path not in opened and self.c.contents_carries(plan, path.encode()):
                 opened[path] = entry
-        if not self.c.contents_holds_newest(plan):
+        if not any(self.c.contents_wants(plan, path.encode()) for path in opened):
             self.flight = None
             return None
         self.snapshots.append((self.sequence, opened, self.c.sim_signatures(self.sim)))

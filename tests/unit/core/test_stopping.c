@@ -794,11 +794,14 @@ static void test_an_answer_that_goes_on_beside_its_number(void **state)
 	story.view.directory.partners_until_ms = story.view.now_ms + 1;
 	post_timer(&story, TIMER_SETTLING);
 	assert_int_equal(story.model.state, JOB_CHECKPOINTING);
-	/* Also if nothing of it is being written. */
 	story.view.directory.saving = false;
+	story.view.directory.partners_until_ms = 0;
+	/* Nor while more may come to a save of an unknown kind, although nothing is being written.
+	 */
+	story.view.directory.unknown_until_ms = story.view.now_ms + 1;
 	post_timer(&story, TIMER_SETTLING);
 	assert_int_equal(story.model.state, JOB_CHECKPOINTING);
-	story.view.directory.partners_until_ms = 0;
+	story.view.directory.unknown_until_ms = 0;
 	post_timer(&story, TIMER_SETTLING);
 	assert_int_equal(story.model.state, JOB_STOPPING);
 	stop(&story);

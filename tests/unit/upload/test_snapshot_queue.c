@@ -27,6 +27,7 @@ struct bench {
 	const char *key;
 	enum snapshot_gone gone;
 	int64_t gone_number;
+	bool ended;
 	/* Done once the plan is made, before the directory is walked. */
 	void (*planned)(struct bench *bench);
 	bool refuses;       /* to confirm the plan */
@@ -57,6 +58,7 @@ static void make_plan(void *arg, struct snapshot_plan *plan, struct checkpoint *
 	plan->key = text_copy(bench->key);
 	plan->gone = bench->gone;
 	plan->gone_number = bench->gone_number;
+	plan->ended = bench->ended;
 	if (bench->planned)
 		bench->planned(bench);
 }
@@ -432,14 +434,21 @@ static void test_none_is_made_without_the_checkpoint_that_it_is_about(void **sta
 		const char *label, *before, *left;
 		int64_t number;
 		const char *saved; /* NULL: none */
+		bool complete;     /* what is left is another complete checkpoint */
+		bool ended;
 	} rows[] = {
-		{"in the one before", "step-2-a.pt", "log.csv", 2, "log.csv step-2-a.pt"},
-		{"not in it", "step-1-a.pt", "log.csv", 2, NULL},
-		{"a part is left", "step-1-a.pt", "step-2-b.pt", 2, "step-2-b.pt"},
-		{"what lies beside it is left", "step-1-a.pt", "step-2.png", 2, NULL},
-		{"a fixed name", "last.pt", "log.csv", -1, "last.pt log.csv"},
-		{"another one is left", "step-1-a.pt", "best.pt", -1, "best.pt"},
-		{"of a job that had none before", "step-1-a.pt", "log.csv", -1, NULL},
+		{"in the one before", "step-2-a.pt", "log.csv", 2, "log.csv step-2-a.pt", false,
+		 false},
+		{"not in it", "step-1-a.pt", "log.csv", 2, NULL, false, false},
+		{"a part is left", "step-1-a.pt", "step-2-b.pt", 2, "step-2-b.pt", false, false},
+		{"what lies beside it is left", "step-1-a.pt", "step-2.png", 2, NULL, false, false},
+		{"a fixed name", "last.pt", "log.csv", -1, "last.pt log.csv", false, false},
+		{"another one is left", "step-1-a.pt", "best.pt", -1, "best.pt", false, false},
+		{"an older one is left", "step-1-a.pt", "step-1-b.pt", 2, "step-1-b.pt", true,
+		 false},
+		{"the job has ended by itself", "step-1-a.pt", "log.csv", 2, "log.csv",
+		 .ended = true},
+		{"of a job that had none before", "step-1-a.pt", "log.csv", -1, NULL, false, false},
 	};
 
 	(void)state;
@@ -452,6 +461,8 @@ static void test_none_is_made_without_the_checkpoint_that_it_is_about(void **sta
 		save_durably(&bench, 1);
 		remove_file(&bench, rows[i].before);
 		fixture_write(&bench.f, rows[i].left, 1000, 2);
+		bench.complete[0] = rows[i].complete ? rows[i].left : NULL;
+		bench.ended = rows[i].ended;
 		bench.gone = GONE_NEWEST;
 		bench.gone_number = rows[i].number;
 		save(&bench, 2);
