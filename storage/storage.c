@@ -62,6 +62,7 @@ struct opening {
 	struct err there; /* the marker: why it was not read, or nothing */
 	const char *job;  /* whose announcements are listed as well; NULL: none */
 	bool listed;
+	int64_t asked_ms;
 	struct store_listing draining;
 	struct cancel *cancel;
 };
@@ -115,6 +116,7 @@ static int ask_draining(struct storage *storage, const void *about, void *answer
 	auto_free char *prefix = text_format("jobs/%s/draining/", opening->job);
 
 	(void)storage, (void)about, (void)err;
+	opening->asked_ms = clock_monotonic_ms();
 	opening->listed = opening->store->ops->list(opening->store, prefix, STORE_ALL,
 						    &opening->draining, cancel, NULL) == 0;
 	return 0;
@@ -302,7 +304,7 @@ int storage_open(const struct storage_options *options, struct storage **result,
 	plan_transfers(storage, options);
 	storage->will_claim = options->create && !options->read_only;
 	if (opening.listed)
-		first_look_keep_draining(storage, &opening.draining);
+		first_look_keep_draining(storage, &opening.draining, opening.asked_ms);
 	*result = storage;
 	return 0;
 }

@@ -390,6 +390,9 @@ static int perform_try(struct call_state *progress, struct http_response *respon
 
 	progress->attempt.now_ms = clock_wall_ms() + skew_of(progress->remote);
 	sent = call->prepare(call->arg, &progress->attempt, &request, cancel, err) == 0;
+	/* A file of credentials that is not there says nothing of the object. */
+	if (!sent && err->kind == ERR_NOT_FOUND)
+		err->kind = ERR_DENIED;
 	if (!sent || send_request(progress, &request, response, cancel, err) < 0) {
 		if (err->kind != ERR_RETRY || (sent && call->once))
 			return -1;

@@ -73,36 +73,55 @@ bool job_record_lists_late(const struct storage *storage)
 	return health.lists_late;
 }
 
-/* What cannot be read is as it was listed. Frees the key. */
-static bool exists(struct storage *storage, char *key, struct cancel *cancel)
+/* 1: it is there; 0: it is certainly not. Frees the key. */
+static int exists(struct storage *storage, char *key, struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes first = {0};
 	auto_free char *own = key;
 	struct store *store = storage->transfer.store;
+	struct err why = {0};
 
-	return store->ops->get(store, own, 0, 1, &first, cancel, NULL) == 0;
+	if (store->ops->get(store, own, 0, 1, &first, cancel, &why) == 0)
+		return 1;
+	return why.kind == ERR_NOT_FOUND ? 0 : err_pass(err, &why);
 }
 
-/* The newest attempt that is listed may have been confirmed since, and others have come. */
-static void ask_for_attempts(struct storage *storage, struct job_listing *listing,
-			     struct cancel *cancel)
+static int ask_for_confirmation(struct storage *storage, struct lineage_attempt *attempt,
+				struct cancel *cancel, struct err *err)
+{
+	int there = attempt->unconfirmed
+			    ? exists(storage,
+				     job_record_key_attempt(storage, attempt->number, ".confirmed"),
+				     cancel, err)
+			    : 0;
+
+	if (there > 0)
+		attempt->unconfirmed = false;
+	return there;
+}
+
+/* The newest attempt that is listed may have been confirmed since, and others have come. The
+ * snapshots may be listed beside this: only attempts are looked at. */
+static int ask_for_attempts(struct storage *storage, struct job_listing *listing,
+			    struct cancel *cancel, struct err *err)
 {
 	struct lineage *lineage = &listing->lineage;
-	uint32_t number = lineage_newest_attempt(lineage);
-	bool listed = number > 0;
+	size_t count = lineage->attempt_count;
+	uint32_t number = count ? lineage->attempts[count - 1].number : 0;
 
-	for (number += !listed;
-	     listed || exists(storage, job_record_key_attempt(storage, number, ""), cancel);
-	     number++) {
-		size_t at = add_attempt(listing, number);
+	if (count && ask_for_confirmation(storage, &lineage->attempts[count - 1], cancel, err) < 0)
+		return -1;
+	for (;;) {
+		int there =
+			exists(storage, job_record_key_attempt(storage, ++number, ""), cancel, err);
+		size_t at;
 
-		listing->records[at].claimed |= !listed;
-		if (lineage->attempts[at].unconfirmed)
-			lineage->attempts[at].unconfirmed =
-				!exists(storage,
-					job_record_key_attempt(storage, number, ".confirmed"),
-					cancel);
-		listed = false;
+		if (there <= 0)
+			return there;
+		at = add_attempt(listing, number);
+		listing->records[at].claimed = true;
+		if (ask_for_confirmation(storage, &lineage->attempts[at], cancel, err) < 0)
+			return -1;
 	}
 }
 
@@ -125,17 +144,22 @@ static void add_snapshot(struct job_listing *listing, struct snapshot_id id)
 	lineage->attempts[add_attempt(listing, id.attempt)].unconfirmed = false;
 }
 
-static void ask_for_snapshots(struct storage *storage, struct job_listing *listing,
-			      struct cancel *cancel)
+static int ask_for_snapshots(struct storage *storage, struct job_listing *listing,
+			     struct cancel *cancel, struct err *err)
 {
-	struct snapshot_id id = lineage_ask_next(&listing->lineage, 0, false);
+	struct snapshot_id id = {0};
 
-	while (!snapshot_id_is_none(id)) {
-		bool there = exists(storage, job_record_key_snapshot(storage, id), cancel);
+	for (;;) {
+		int there;
 
-		if (there)
+		id = lineage_ask_next(&listing->lineage, id);
+		if (snapshot_id_is_none(id))
+			return 0;
+		there = exists(storage, job_record_key_snapshot(storage, id), cancel, err);
+		if (there < 0)
+			return -1;
+		if (there > 0)
 			add_snapshot(listing, id);
-		id = lineage_ask_next(&listing->lineage, id.attempt, there);
 	}
 }
 
@@ -148,9 +172,7 @@ int job_records_list_singles(struct storage *storage, struct job_listing *listin
 	if (job_records_list_keys(storage, prefix, &listing->singles, cancel, err) < 0)
 		return -1;
 	add_singles(listing, strlen(prefix));
-	if (job_record_lists_late(storage))
-		ask_for_attempts(storage, listing, cancel);
-	return 0;
+	return job_record_lists_late(storage) ? ask_for_attempts(storage, listing, cancel, err) : 0;
 }
 
 int job_records_newest_attempt(struct storage *storage, uint32_t *newest, struct cancel *cancel,
@@ -243,9 +265,9 @@ int job_records_list_lineage(struct storage *storage, struct job_listing *listin
 	    (!has_unlisted_attempt(&listing->lineage) ||
 	     job_records_list_singles(storage, listing, cancel, err) == 0)) {
 		add_attempts_of_snapshots(listing);
-		if (job_record_lists_late(storage))
-			ask_for_snapshots(storage, listing, cancel);
-		return 0;
+		if (!job_record_lists_late(storage) ||
+		    ask_for_snapshots(storage, listing, cancel, err) == 0)
+			return 0;
 	}
 	job_listing_release(listing);
 	return -1;

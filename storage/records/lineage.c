@@ -139,14 +139,18 @@ static uint32_t newest_sequence(const struct lineage *lineage, uint32_t number)
 		       : 0;
 }
 
-struct snapshot_id lineage_ask_next(const struct lineage *lineage, uint32_t number, bool there)
+/* A save that failed has taken a number, and so has one that was removed. */
+#define ASK_AHEAD 8
+
+struct snapshot_id lineage_ask_next(const struct lineage *lineage, struct snapshot_id asked)
 {
-	uint32_t from = number + 1;
+	uint32_t from = asked.attempt + 1;
 	size_t at;
 
-	if (there)
-		from = number;
-	else if (number == 0 && lineage->snapshot_count > 0)
+	if (asked.attempt > 0 &&
+	    asked.sequence < newest_sequence(lineage, asked.attempt) + ASK_AHEAD)
+		return (struct snapshot_id){asked.attempt, asked.sequence + 1};
+	if (asked.attempt == 0 && lineage->snapshot_count > 0)
 		from = lineage->snapshots[lineage->snapshot_count - 1].attempt;
 	at = lineage_attempt_from(lineage->attempts, lineage->attempt_count, from);
 	if (at == lineage->attempt_count)

@@ -63,11 +63,11 @@ uint32_t lineage_next_unread(const struct lineage *lineage, uint32_t newest, uin
 size_t lineage_chain(const struct lineage *lineage, uint32_t newest, struct snapshot_id *chain);
 
 /*
- * Where lists may be late: the snapshot to ask for by name, behind the newest of each attempt from
- * that of the newest snapshot on. `number`: the attempt that was asked for last, 0 at first;
- * `there`: what was asked for was there, and is in the lineage now. None: nothing is left to ask.
+ * Where lists may be late: the snapshot to ask for by name, of those up to eight behind the newest
+ * of each attempt, from the attempt of the newest snapshot on. `asked`: what was asked for last,
+ * which is in the lineage now if it was there; none at first. None: nothing is left to ask.
  */
-struct snapshot_id lineage_ask_next(const struct lineage *lineage, uint32_t number, bool there);
+struct snapshot_id lineage_ask_next(const struct lineage *lineage, struct snapshot_id asked);
 
 /* Fills `states`, one for each of lineage->snapshots: GOOD for a snapshot on the chain; otherwise
  * FENCED, SUPERSEDED_BY_RESTORE or SUSPECT, according to the first claim that left it behind. In

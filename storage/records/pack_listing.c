@@ -195,14 +195,18 @@ int pack_listing_get_named(struct storage *storage, const struct manifest *manif
 	return result;
 }
 
-/* It exists by name, with its last byte, and was listed late. */
-static bool is_unlisted(struct storage *storage, const char *key, uint64_t size)
+/* 1: it exists by name, with its last byte, and was listed late; 0: it is missing. */
+static int is_unlisted(struct storage *storage, const char *key, uint64_t size, struct err *err)
 {
 	auto_(bytes_release) struct bytes last = {0};
 	struct store *store = storage->transfer.store;
+	struct err why = {0};
 
-	return size > 0 && job_record_lists_late(storage) &&
-	       store->ops->get(store, key, size - 1, 1, &last, NULL, NULL) == 0;
+	if (size == 0 || !job_record_lists_late(storage))
+		return 0;
+	if (store->ops->get(store, key, size - 1, 1, &last, NULL, &why) == 0)
+		return 1;
+	return why.kind == ERR_NOT_FOUND || why.kind == ERR_CORRUPT ? 0 : err_pass(err, &why);
 }
 
 int pack_listing_check(struct storage *storage, const struct manifest *manifest,
@@ -212,7 +216,11 @@ int pack_listing_check(struct storage *storage, const struct manifest *manifest,
 		auto_free char *key = transfer_pack_key(&storage->transfer, manifest->packs[i].key);
 		const struct store_object *object = store_listing_find(packs, key);
 
-		if (!object && !is_unlisted(storage, key, manifest->packs[i].bytes))
+		int there = object ? 1 : is_unlisted(storage, key, manifest->packs[i].bytes, err);
+
+		if (there < 0)
+			return -1;
+		if (there == 0)
 			return err_set(err, ERR_CORRUPT, "pack %s is missing", key);
 		if (object && object->size != manifest->packs[i].bytes)
 			return err_set(err, ERR_CORRUPT, "pack %s has %llu bytes instead of %llu",

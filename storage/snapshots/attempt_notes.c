@@ -96,6 +96,7 @@ static int read_history(struct storage *storage, size_t most, struct attempt_his
 	struct lineage *lineage = &listing->lineage;
 	auto_free struct question *questions = NULL;
 	size_t count = 0;
+	bool looks;
 
 	if (job_records_list_lineage(storage, listing, cancel, err) < 0)
 		return -1;
@@ -115,10 +116,15 @@ static int read_history(struct storage *storage, size_t most, struct attempt_his
 			questions[count++] = (struct question){ask_end, NULL, past};
 	}
 	/* Whoever reads the history is about to claim. */
-	if (storage->will_claim && lineage->snapshot_count > 0)
+	looks = storage->will_claim && lineage->snapshot_count > 0;
+	if (looks)
 		count = first_look_add(storage, lineage->snapshots[lineage->snapshot_count - 1],
 				       questions, count);
-	return ask_at_once(storage, questions, count, cancel, err);
+	if (ask_at_once(storage, questions, count, cancel, err) < 0)
+		return -1;
+	if (looks)
+		first_look_added(storage);
+	return 0;
 }
 
 int storage_history(struct storage *storage, size_t most, struct attempt_history *history,

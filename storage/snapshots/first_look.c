@@ -23,14 +23,15 @@ static bool still_serves(int64_t *until_ms)
 	return serves;
 }
 
-void first_look_keep_draining(struct storage *storage, struct store_listing *draining)
+void first_look_keep_draining(struct storage *storage, struct store_listing *draining,
+			      int64_t asked_ms)
 {
 	struct first_look *look = get_look(storage);
 
 	store_listing_release(&look->draining);
 	look->draining = *draining;
 	*draining = (struct store_listing){0};
-	look->draining_until_ms = clock_monotonic_ms() + SERVES_MS;
+	look->draining_until_ms = asked_ms + SERVES_MS;
 }
 
 bool first_look_take_draining(struct storage *storage, struct store_listing *draining)
@@ -105,10 +106,15 @@ size_t first_look_add(struct storage *storage, struct snapshot_id newest,
 	store_listing_release(&look->packs);
 	look->newest = newest;
 	look->read = (struct snapshot_id){0};
-	look->newest_until_ms = clock_monotonic_ms() + SERVES_MS;
+	look->newest_until_ms = 0;
 	questions[count++] = (struct question){ask_newest, &look->newest, &look->read};
 	questions[count++] = (struct question){ask_packs, &look->newest, &look->packs};
 	return count;
+}
+
+void first_look_added(struct storage *storage)
+{
+	get_look(storage)->newest_until_ms = clock_monotonic_ms() + SERVES_MS;
 }
 
 bool first_look_has(struct storage *storage, struct snapshot_id id)

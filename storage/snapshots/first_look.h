@@ -21,8 +21,9 @@ struct first_look {
 	int64_t newest_until_ms;
 };
 
-/* Each moves what it is given. */
-void first_look_keep_draining(struct storage *storage, struct store_listing *draining);
+/* Each moves what it is given. `asked_ms`: when it was listed, of CLOCK_MONOTONIC. */
+void first_look_keep_draining(struct storage *storage, struct store_listing *draining,
+			      int64_t asked_ms);
 void first_look_keep(struct storage *storage, struct job_listing *listing);
 /* Each moves what was kept; false: there is none. */
 bool first_look_take_draining(struct storage *storage, struct store_listing *draining);
@@ -32,6 +33,8 @@ bool first_look_take(struct storage *storage, struct job_listing *listing);
  * Returns how many there are. */
 size_t first_look_add(struct storage *storage, struct snapshot_id newest,
 		      struct question *questions, size_t count);
+/* Once all of these are answered. */
+void first_look_added(struct storage *storage);
 /* Whether both serve for this snapshot, once. */
 bool first_look_has(struct storage *storage, struct snapshot_id id);
 /* Then, if the manifest names no packs of other snapshots: they are moved. */

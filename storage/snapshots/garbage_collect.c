@@ -109,6 +109,7 @@ static int mark_packs_of_snapshot(struct collection *collection, struct snapshot
 
 static int mark_named_packs(struct collection *collection, struct err *err)
 {
+	const struct lineage *lineage = &collection->inventory->listing.lineage;
 	auto_free struct snapshot_id *ids = NULL;
 	size_t count;
 
@@ -121,6 +122,11 @@ static int mark_named_packs(struct collection *collection, struct err *err)
 		return -1;
 	for (size_t i = 0; i < count; i++)
 		if (mark_packs_of_snapshot(collection, ids[i], err) < 0)
+			return -1;
+	/* Where lists may be late, the inventory has what was found by name. */
+	for (size_t i = 0; i < lineage->snapshot_count; i++)
+		if (job_record_lists_late(collection->storage) &&
+		    mark_packs_of_snapshot(collection, lineage->snapshots[i], err) < 0)
 			return -1;
 	return 0;
 }

@@ -201,14 +201,23 @@ static void test_names_are_asked_for_behind_the_newest_of_each(void **state)
 		const char *listed[4], *there[4], *asked;
 	} rows[] = {
 		{{0}, {NULL}, {NULL}, ""},
-		{{1}, {NULL}, {NULL}, "1.1"},
-		{{1}, {NULL}, {"1.1", "1.2"}, "1.1 1.2 1.3"},
-		{{1}, {"1.1", "1.2"}, {"1.3"}, "1.3 1.4"},
-		{{1, 2}, {"1.1"}, {"1.2", "2.1"}, "1.2 1.3 2.1 2.2"},
+		{{1}, {NULL}, {NULL}, "1.1 1.2 1.3 1.4 1.5 1.6 1.7 1.8"},
+		/* Each that is there, and numbers that a failed save has taken. */
+		{{1},
+		 {"1.1", "1.2"},
+		 {"1.3", "1.6"},
+		 "1.3 1.4 1.5 1.6 1.7 1.8 1.9 1.10 1.11 1.12 1.13 1.14"},
+		{{1, 2},
+		 {"1.1"},
+		 {"2.1"},
+		 "1.2 1.3 1.4 1.5 1.6 1.7 1.8 1.9 2.1 2.2 2.3 2.4 2.5 2.6 2.7 2.8 2.9"},
 		/* Behind what is forgotten, and before an attempt that has saved nothing. */
-		{{1, 2, 4, 5}, {"2.7"}, {"5.1"}, "2.8 4.1 5.1 5.2"},
+		{{1, 2, 4},
+		 {"2.7"},
+		 {NULL},
+		 "2.8 2.9 2.10 2.11 2.12 2.13 2.14 2.15 4.1 4.2 4.3 4.4 4.5 4.6 4.7 4.8"},
 		/* Of an older one, what is not listed was removed. */
-		{{1, 2}, {"1.1", "2.3"}, {"1.2"}, "2.4"},
+		{{1, 2}, {"1.1", "2.3"}, {"1.2"}, "2.4 2.5 2.6 2.7 2.8 2.9 2.10 2.11"},
 	};
 
 	(void)state;
@@ -216,7 +225,7 @@ static void test_names_are_asked_for_behind_the_newest_of_each(void **state)
 		struct lineage_attempt attempts[4] = {{0}};
 		struct snapshot_id snapshots[MOST];
 		struct lineage lineage = {.attempts = attempts, .snapshots = snapshots};
-		char text[128] = "", one[32];
+		char text[256] = "", one[32];
 		struct snapshot_id id;
 		bool there = false;
 
@@ -227,7 +236,7 @@ static void test_names_are_asked_for_behind_the_newest_of_each(void **state)
 		}
 		for (size_t j = 0; j < 4 && rows[i].listed[j]; j++)
 			snapshots[lineage.snapshot_count++] = parse_id(rows[i].listed[j]);
-		id = lineage_ask_next(&lineage, 0, false);
+		id = lineage_ask_next(&lineage, (struct snapshot_id){0});
 		while (id.attempt > 0) {
 			snprintf(one, sizeof(one), "%u.%u", id.attempt, id.sequence);
 			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s",
@@ -238,7 +247,7 @@ static void test_names_are_asked_for_behind_the_newest_of_each(void **state)
 			/* Behind all others, in these rows. */
 			if (there)
 				snapshots[lineage.snapshot_count++] = id;
-			id = lineage_ask_next(&lineage, id.attempt, there);
+			id = lineage_ask_next(&lineage, id);
 		}
 		assert_string_equal(text, rows[i].asked);
 	}
