@@ -190,11 +190,13 @@ void attempt_costs_add(struct attempt_costs_sum *sum, const struct attempt_costs
 {
 	sum->attempts += (uint32_t)count;
 	for (size_t i = 0; i < count; i++) {
-		int64_t ran_ms = known_or_zero(items[i].ran_ms);
+		/* Of what ran without a ledger nobody knows what was kept: it is not counted. */
+		int64_t ran_ms = items[i].kept_ms < 0 ? 0 : known_or_zero(items[i].ran_ms);
 		int64_t restore_ms = known_or_zero(items[i].restore_ms);
 		int64_t kept_ms = known_or_zero(items[i].kept_ms);
 
-		sum->ran_at_least |= items[i].at_least;
+		sum->ran_at_least |=
+			items[i].at_least || (items[i].kept_ms < 0 && items[i].ran_ms > 0);
 		sum->lost_at_least |= items[i].at_least && items[i].interrupted;
 		sum->ran_ms += ran_ms;
 		sum->lost_ms += known_or_zero(items[i].lost_ms);

@@ -110,9 +110,12 @@ char *store_command_job_origin(const char *store, const char *job)
 	bytes_format(&text, NULL, "  %s:", json_text_or(history.items[0].about, "directory", "?"));
 	json_array_foreach(json_object_get(history.items[0].about, "command"), i, word)
 		bytes_format(&text, NULL, " %s", json_string_value(word));
-	if (list.count > 0)
-		bytes_format(&text, NULL, ", step %lld of %.16s", (long long)list.items[0].step,
-			     list.items[0].created);
+	for (i = 0; i < list.count; i++)
+		if (list.items[i].newest && list.items[i].step >= 0)
+			bytes_format(&text, NULL, ", step %lld of %.16s",
+				     (long long)list.items[i].step, list.items[i].created);
+		else if (list.items[i].newest)
+			bytes_format(&text, NULL, ", of %.16s", list.items[i].created);
 	bytes_append(&text, "", 1, NULL);
 	return text_copy((const char *)text.data);
 }

@@ -203,7 +203,7 @@ void tracker_list_files(const struct tracker *tracker, char ***closed, char ***o
  *			that have this number, or "(fixed names)"
  *	verdict		"under way", "complete" or "torn"
  *	reason, why	verdict_reason_name() and verdict_reason_text()
- *	step		-1: unknown
+ *	step		null: unknown
  *	files		how many it has
  *	missing		files that the complete ones before had and it has not; of one that is not
  *			complete

@@ -192,11 +192,11 @@ static json_t *describe_checkpoint(const struct detector *detector,
 			add_path(incomplete, file->path);
 	}
 
-	return json_pack("{s:o, s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:o}", "checkpoint",
+	return json_pack("{s:o, s:s, s:s, s:s, s:o, s:I, s:I, s:o, s:o}", "checkpoint",
 			 /* a path that is no UTF-8 */
 			 name ? name : json_string("?"), "verdict", state_names[checkpoint->state],
 			 "reason", verdict_reason_name(reason), "why", verdict_reason_text(reason),
-			 "step", (json_int_t)checkpoint_step_of(checkpoint), "files",
+			 "step", json_integer_or_null(checkpoint_step_of(checkpoint)), "files",
 			 (json_int_t)checkpoint->file_count, "missing",
 			 (json_int_t)detector_count_missing(checkpoint), "open", open, "incomplete",
 			 incomplete);
