@@ -63,8 +63,7 @@ int bearer_token_read_file(const char *path, char **token, struct err *err)
 	if (bearer_token_is_valid(*token))
 		return 0;
 	bearer_token_free(steal(token));
-	/* Perhaps it is being replaced. */
-	return err_set(err, text.size == 0 ? ERR_RETRY : ERR_FAILED, "%s holds no token", path);
+	return err_set(err, ERR_FAILED, "%s holds no token", path);
 }
 
 enum {
