@@ -72,7 +72,8 @@ struct health {
 #define HEALTH_START(now_ms) \
 	((struct health){.started_ms = (now_ms), .unknown_since_ms = CLOCK_NEVER})
 
-/* Of a poll that has ended. Returns whether the state has changed and is to be reported. */
+/* Takes the result of a poll that has ended. Returns whether the state has changed and is to be
+ * reported. */
 bool health_note(struct health *health, enum poll_outcome outcome, int64_t now_ms);
 
 struct watcher;

@@ -39,7 +39,7 @@ static char *copy_trimmed(const char *text, size_t length)
 	return text_copy_n(text, length);
 }
 
-/* The same, in lower case. */
+/* Copies the text in lower case, trimmed. */
 static char *copy_lower(const char *text, size_t length)
 {
 	char *copy = copy_trimmed(text, length);

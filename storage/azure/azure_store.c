@@ -49,7 +49,7 @@ enum connection_member {
 	CONNECTION_MEMBERS
 };
 
-/* What a connection string says; NULL where it says nothing. */
+/* The fields of a connection string; NULL for a field that it lacks. */
 struct connection {
 	char *values[CONNECTION_MEMBERS];
 };
@@ -710,7 +710,7 @@ char *azure_shared_key_sign(const struct azure_shared_key_request *request, cons
 	return text_format("SharedKey %s:%s", request->account, signature);
 }
 
-/* A call is signed, or given its token, anew at each try. */
+/* Signs the call, or adds its token, again for each try. */
 
 struct azure_store {
 	struct http_store http;

@@ -370,7 +370,7 @@ int record_put_format(struct store *store, struct cancel *cancel, struct err *er
 
 	auto_(bytes_release) struct bytes record = {0};
 
-	/* Whose it is does not matter, so it is not read back. */
+	/* The marker may be anybody's, so it is not read back. */
 	record.limit = record_size_most(RECORD_FORMAT, store->manifest_most);
 	if (record_encode(RECORD_FORMAT, body, &record, err) < 0)
 		return -1;

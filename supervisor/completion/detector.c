@@ -297,25 +297,27 @@ static bool is_of_known_kind(const struct checkpoint *checkpoint)
 
 /* More files may follow a save of a kind that was never complete: the first save ever, and one that
  * comes after a request in place of those that the job has made before. The wait for them ends
- * after ten quiet times, or when another save is complete. */
+ * after ten quiet times, or when another save is complete. A first save that answers a request is
+ * waited for only if it has a directory, because a single file is mostly all of it. */
 static void note_unknown_save(struct detector *detector, const struct checkpoint *checkpoint,
 			      enum verdict_reason reason)
 {
 	bool asked = checkpoint->begun_ms >= detector->request_ms;
-	bool known = is_of_known_kind(checkpoint);
+	bool known = is_of_known_kind(checkpoint), first = !detector->saved;
+	bool waits =
+		first ? !asked || checkpoint->in_directory : asked && !known && !detector->answered;
 
 	if (checkpoint_is_of_stream(checkpoint) || detector_is_of_companions(checkpoint))
 		return;
-	if (detector->saved && (known || !asked || detector->answered)) {
-		if (checkpoint->number != detector->unknown_number || checkpoint->rewritten)
-			detector->unknown_until_ms = 0;
-	} else {
-		detector->saved = true;
+	if (waits && (reason == REASON_QUIET || reason == REASON_PATIENCE))
+		detector->unknown_until_ms =
+			checkpoint->last_ms + verdict_patience_ms(detector->quiet_ms, 0);
+	else if (!waits &&
+		 (checkpoint->number != detector->unknown_number || checkpoint->rewritten))
+		detector->unknown_until_ms = 0;
+	if (first || waits)
 		detector->unknown_number = checkpoint->number;
-		if (reason == REASON_QUIET || reason == REASON_PATIENCE)
-			detector->unknown_until_ms =
-				checkpoint->last_ms + verdict_patience_ms(detector->quiet_ms, 0);
-	}
+	detector->saved = true;
 	detector->answered |= asked && known;
 }
 
