@@ -62,6 +62,10 @@ static inline unsigned checkpoint_ending_row(const char *name, size_t length, si
 		{".cbm", KNOWN}, /* CatBoost */
 		{".model", KNOWN},
 		{".params", ENDING_TELLS}, /* MXNet */
+		{".cbsnapshot", KNOWN},    /* CatBoost */
+		{".cpt", KNOWN},           /* GROMACS */
+		{".rst", ENDING_IS_STATE}, /* restart files of simulations */
+		{".restart", ENDING_IS_STATE},
 		{".index", ENDING_IS_STATE},
 		{".onnx", ENDING_IS_STATE},
 		{".orbax", ENDING_IS_STATE},

@@ -100,6 +100,8 @@ struct snapshot_file {
 	/* Of a file on this machine; 0: unknown. */
 	int64_t ctime_ns;
 	uint64_t inode;
+	/* When it was made; 0: unknown. */
+	int64_t born_ns;
 	/* In the snapshot, a running file (save_request.running). */
 	bool running;
 };

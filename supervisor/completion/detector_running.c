@@ -6,10 +6,11 @@
 
 #include <string.h>
 
-/* What looks like a slow save is none of those that are begun meanwhile once they were so many, and
- * it was open for so many quiet times each. Of other files the first one tells. */
+/* A file that is open for so long is a running one, if it has content or others were begun
+ * meanwhile. What looks like a slow save is one until it was open for twice as long, and so many
+ * others were begun. */
+#define OPEN_QUIET_TIMES 10
 #define SLOW_SAVES 2
-#define QUIET_TIMES 10
 /* A file is a running one too if it was opened with content and closed longer so often in a row. */
 #define RUNNING_GROWN 2
 
@@ -163,9 +164,11 @@ void detector_begin_again(struct detector *detector, struct tracked_file *file, 
 static void judge_open_file(struct detector *detector, struct tracked_file *file, int64_t now_ms)
 {
 	bool slow = may_be_slow_save(file);
-	uint64_t saves = detector->saves - file->saves_at_open, least = slow ? SLOW_SAVES : 1;
-	int64_t open_ms = now_ms - file->begun_ms;
-	bool lasts = saves >= least && open_ms >= (int64_t)least * QUIET_TIMES * detector->quiet_ms;
+	int64_t open_ms = now_ms - file->begun_ms, least_ms = OPEN_QUIET_TIMES * detector->quiet_ms;
+	uint64_t saves = detector->saves - file->saves_at_open;
+	bool lasts = slow ? saves >= SLOW_SAVES && open_ms >= 2 * least_ms
+			  : open_ms >= least_ms &&
+				     (saves > 0 || detector_look(detector, file->path).size > 0);
 
 	if (detector_is_of_database(detector, file->path) ||
 	    (lasts && !(slow && (file->marks & FILE_CREATED))))

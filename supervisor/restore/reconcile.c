@@ -63,6 +63,16 @@ static bool local_is_of_checkpoint(const struct reconcile_facts *facts, const ch
 	       !(saved && saved->running);
 }
 
+static size_t count_checkpoint_files(const struct reconcile_facts *facts,
+				     const struct snapshot_files *files)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < files->count; i++)
+		count += local_is_of_checkpoint(facts, files->items[i].path);
+	return count;
+}
+
 static int64_t highest_step(const struct reconcile_facts *facts, const struct snapshot_files *files)
 {
 	int64_t highest = -1;
@@ -320,6 +330,50 @@ static void judge_written_over(struct local_judgement *judgement)
 	}
 }
 
+/* A half that is younger is of a save; a save that takes longer mostly has a checkpoint's name. */
+#define OUTPUT_AGE_NS (INT64_C(1000) * 1000 * 1000)
+
+/* Was it open at the end, and for a while before, under a name that no checkpoint has? It may be an
+ * output of the job's. */
+static bool may_be_output(const struct local_judgement *judgement, size_t i)
+{
+	const struct reconcile_facts *facts = judgement->facts;
+	const struct snapshot_file *file = &facts->local->items[i];
+	const char *path = file->path;
+
+	return judgement->files[i].state == FILE_TORN &&
+	       judgement->files[i].reason == TORN_UNDER_WAY &&
+	       !under_way_has_behind(facts->under_way, UNDER_WAY_WITH, path) &&
+	       !file_format_is_checkpoint_name(path) && !file_is_called_state(path) &&
+	       judgement->files[i].step < 0 && file->mtime_ns - file->born_ns >= OUTPUT_AGE_NS;
+}
+
+/*
+ * A half is moved aside for what is better: an older checkpoint, or a start from scratch instead of
+ * one that fails. An output that is open since the start, as a trajectory or a chain, fails no
+ * start: where outputs are all that there is, here and in the store, the job goes on from them
+ * without us, and so it does with us.
+ */
+static void judge_outputs(struct local_judgement *judgement)
+{
+	const struct reconcile_facts *facts = judgement->facts;
+	bool better = facts->abandoned || facts->of_other ||
+		      (facts->snapshot && count_checkpoint_files(facts, facts->snapshot) > 0);
+
+	for (size_t i = 0; i < facts->local->count && !better; i++) {
+		const char *path = facts->local->items[i].path;
+
+		better = judgement->files[i].state >= FILE_TORN
+				 ? !may_be_output(judgement, i)
+				 : judgement->files[i].state != FILE_PASSED_OVER &&
+					   (file_format_is_checkpoint_name(path) ||
+					    (!is_fixed_name(path) && !companion_file_is(path)));
+	}
+	for (size_t i = 0; i < facts->local->count && !better; i++)
+		if (judgement->files[i].state == FILE_TORN)
+			judgement->files[i].state = FILE_UNVOUCHED;
+}
+
 static void local_files_judge(const struct reconcile_facts *facts,
 			      struct local_judgement *judgement)
 {
@@ -335,6 +389,7 @@ static void local_files_judge(const struct reconcile_facts *facts,
 		judgement->files[i].step = step_of_path(facts->local->items[i].path);
 	}
 	judge_written_over(judgement);
+	judge_outputs(judgement);
 }
 
 static void local_judgement_release(struct local_judgement *judgement)
@@ -345,16 +400,6 @@ static void local_judgement_release(struct local_judgement *judgement)
 AUTO(struct local_judgement, local_judgement_release);
 
 /* --- the decision --- */
-
-static size_t count_checkpoint_files(const struct reconcile_facts *facts,
-				     const struct snapshot_files *files)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < files->count; i++)
-		count += local_is_of_checkpoint(facts, files->items[i].path);
-	return count;
-}
 
 static bool local_equals_snapshot(const struct reconcile_facts *facts)
 {

@@ -23,6 +23,11 @@ void file_list_add(struct snapshot_files *files, struct snapshot_file file)
 	files->items[files->count++] = file;
 }
 
+static int64_t statx_time_ns(const struct statx_timestamp *time)
+{
+	return time->tv_sec * INT64_C(1000000000) + time->tv_nsec;
+}
+
 static int list_below(int directory, file_list_enter_fn *enter, void *arg,
 		      struct snapshot_files *files, struct err *err)
 {
@@ -31,21 +36,23 @@ static int list_below(int directory, file_list_enter_fn *enter, void *arg,
 	if (walk_open_at(&walk, directory, "", 0) < 0)
 		return err_os(err, errno, "the checkpoint directory");
 	while (walk_next(&walk)) {
-		struct stat status;
+		struct statx status;
 
 		if (text_equal(walk.path, ".reprieve") ||
 		    (enter && walk_is_directory(&walk) && !enter(arg, walk.path)) ||
-		    fstatat(walk.directory, walk.name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+		    statx(walk.directory, walk.name, AT_SYMLINK_NOFOLLOW,
+			  STATX_BASIC_STATS | STATX_BTIME, &status) < 0)
 			continue;
-		if (S_ISREG(status.st_mode))
+		if (S_ISREG(status.stx_mode))
 			file_list_add(files, (struct snapshot_file){
 						     .path = text_copy(walk.path),
-						     .size = (uint64_t)status.st_size,
-						     .mtime_ns = file_list_time_ns(&status.st_mtim),
-						     .ctime_ns = file_list_time_ns(&status.st_ctim),
-						     .inode = status.st_ino,
+						     .size = status.stx_size,
+						     .mtime_ns = statx_time_ns(&status.stx_mtime),
+						     .ctime_ns = statx_time_ns(&status.stx_ctime),
+						     .inode = status.stx_ino,
+						     .born_ns = statx_time_ns(&status.stx_btime),
 					     });
-		else if (S_ISDIR(status.st_mode) && walk_enter(&walk) < 0)
+		else if (S_ISDIR(status.stx_mode) && walk_enter(&walk) < 0)
 			return err_os(err, errno, "%s", walk.path);
 	}
 	/* A list that ends too early would let the rest be removed without a copy. */

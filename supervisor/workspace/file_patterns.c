@@ -257,6 +257,11 @@ bool companion_file_is_setting(const char *path)
 		ends_with_any(name, strlen(name), page_endings) > 0);
 }
 
+bool file_is_called_state(const char *path)
+{
+	return has_word(text_last_part(path), state_words);
+}
+
 bool companion_file_is_best(const char *path)
 {
 	static const char *const words[] = {"best", NULL};

@@ -85,6 +85,8 @@ bool companion_file_is(const char *path);
  * it a page or a source (index.html, train.py)? It may be written before there is anything to
  * resume from. */
 bool companion_file_is_setting(const char *path);
+/* Says a word of the name that it is a state of the job's ("state.cpt", "weights")? */
+bool file_is_called_state(const char *path);
 /*
  * Does a word of the path say that this is the best so far ("model_best.pth.tar", "best/model.pt")?
  * It is written when a metric was better, so that a save without it lacks nothing, and an older one

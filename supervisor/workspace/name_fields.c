@@ -185,7 +185,7 @@ static const char *const part_words[] = {
 	"pid",    "v",       "ver",     "version", "rev",        "run",     "job",   "consolidated",
 	"task",   "attempt", "try",     "exp",     "experiment", "seed",    "lr",    "bs",
 	"size",   "dim",     "hidden",  "heads",   "width",      "depth",   "beam",  "member",
-	"level",  "of",
+	"level",  "of",      "chain",   "walker",
 };
 
 static const char *const metric_words[] = {

@@ -252,14 +252,15 @@ class WithOutputs(Layout):
 
 class Journal(Layout):
     """One file, open for as long as the job lives, is all that there is; half a line at its end is passed over, as Optuna does."""
+    NAME = "journal.log"
 
     def load(self):
-        path = self.directory / "journal.log"
+        path = self.directory / self.NAME
         lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
         return sum(line == b"%011d\n" % step for step, line in enumerate(lines, 1))
 
     def begin(self, step):
-        self.file = open(self.directory / "journal.log", "r+b" if step else "w+b", buffering=0)
+        self.file = open(self.directory / self.NAME, "r+b" if step else "w+b", buffering=0)
         self.file.truncate(12 * step)
         self.file.seek(12 * step)
 
@@ -268,6 +269,20 @@ class Journal(Layout):
         yield "half of a line is written"
         self.file.write(b"%06d\n" % step)
         yield "the line is whole"
+
+
+class Trajectory(Journal):
+    """The same under a name that says nothing, as of a molecule's path."""
+    NAME = "md.traj"
+
+    def begin(self, step):
+        super().begin(step)
+        time.sleep(1.1)  # what grows for less than a second may be half of a save
+
+
+class Chain(Trajectory):
+    """The same as a text with a number, as of a sampler's chain."""
+    NAME = "chain_1.txt"
 
 
 class AsynchronousLink(Layout):
@@ -332,6 +347,7 @@ LAYOUTS = {
     "fixed-by-rename": FixedByRename, "fixed-in-place": FixedInPlace, "fixed-pair": FixedPair, "two-in-turn": TwoInTurn,
     "directory-and-pointer": DirectoryAndPointer, "linked-directory": LinkedDirectory,
     "replaced-directory": ReplacedDirectory, "with-outputs": WithOutputs, "journal": Journal,
+    "trajectory": Trajectory, "chain": Chain,
     "asynchronous-link": AsynchronousLink, "sparse-arrays": SparseArrays, "manager-file": ManagerFile,
 }
 

@@ -49,7 +49,7 @@ SIM void start_free(struct start *start)
 }
 
 SIM void start_file(struct start *start, int listed, const char *path, uint64_t size,
-		    int64_t written_ns, uint64_t inode, int running)
+		    int64_t written_ns, int64_t born_ns, uint64_t inode, int running)
 {
 	file_list_add(&start->files[listed],
 		      (struct snapshot_file){.path = text_copy(path),
@@ -57,6 +57,7 @@ SIM void start_file(struct start *start, int listed, const char *path, uint64_t 
 					     .mtime_ns = written_ns,
 					     .ctime_ns = inode ? written_ns : 0,
 					     .inode = inode,
+					     .born_ns = born_ns,
 					     .running = running});
 }
 

@@ -28,7 +28,7 @@ sim_requested:pn sim_needs_verify:p:i sim_verify:phn sim_has_untracked:p:i sim_w
 sim_decide:pnna:i sim_plan:p:p sim_found_empty:psn sim_confirm:pi:i sim_wait:pnnnni:n sim_begun:pn sim_is_saving:pn:i sim_last_ms:p:n
 sim_awaits:pnnnni:i sim_still_ms:p:n sim_under_way:p:s sim_first_position:pn:n sim_known:p:s sim_signatures:p:s sim_learned:ps
 sim_existing:ps contents_holds_less:p:i contents_excludes:ps:i contents_read:pss contents_drop_pointers:p contents_is_running:ps:i
-contents_carries:ps:i contents_wants:ps:i start_new:l:p start_free:p start_file:pisnnni start_under_way:ps start_content:psi:i start_report:piiiuss
+contents_carries:ps:i contents_wants:ps:i start_new:l:p start_free:p start_file:pisnnnni start_under_way:ps start_content:psi:i start_report:piiiuss
 start_left:psz start_decide:puu:s"""
 
 
@@ -314,12 +314,12 @@ class Supervisor:
             if entry.kind == "file" and c.start_content(start, path.encode(), content_of(path, entry)):
                 moved.add(path)
             elif entry.kind == "file":
-                c.start_file(start, 0, path.encode(), entry.size, entry.written, entry.inode.number, 0)
+                c.start_file(start, 0, path.encode(), entry.size, entry.written, entry.inode.born, entry.inode.number, 0)
         for path, entry in self.newest().items():
             if entry.kind == "file":
-                c.start_file(start, 1, path.encode(), entry.size, entry.written, 0, entry.running)
+                c.start_file(start, 1, path.encode(), entry.size, entry.written, 0, 0, entry.running)
         for path, entry in self.record.items():
-            c.start_file(start, 2, path.encode(), entry.size, entry.written, entry.inode.number, 0)
+            c.start_file(start, 2, path.encode(), entry.size, entry.written, 0, entry.inode.number, 0)
         for path in self.listed.decode().splitlines():
             c.start_under_way(start, path.encode())
         unread = [a for queued in [*self.queue, event] for what, *a in self.said_of(*queued) if what == "shim"]

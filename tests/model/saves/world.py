@@ -10,12 +10,12 @@ SAVES = 7  # of a job, unless it says otherwise
 
 class Inode:
     """`content`: a state, a text, ("rows", so many), or None: nothing yet; `whole`: all of it was written."""
-    __slots__ = ("content", "whole", "version", "kind", "size", "written", "number")
+    __slots__ = ("content", "whole", "version", "kind", "size", "written", "number", "born")
     numbers = itertools.count(1)
 
     def __init__(self, kind="file", content=None):
         self.content, self.whole, self.version, self.kind, self.size, self.written = content, kind == "link", 0, kind, 0, 0
-        self.number = next(Inode.numbers)
+        self.number, self.born = next(Inode.numbers), 0
 
 
 class World:
@@ -100,6 +100,7 @@ class World:
     def touch(self, inode):
         inode.version += 1
         inode.written = max(inode.written + 1, int(self.now * 1e6))
+        inode.born = inode.born or inode.written
 
     def open(self, pid, path, append=False, keep=False):
         self.make_directories(path)
@@ -187,6 +188,7 @@ class World:
         for path, file in files.items():
             self.files[path] = inode = Inode(file.kind, file.content)
             inode.whole, inode.size, inode.written = file.whole, file.size, file.written
+            inode.born = file.written
             self.directories |= {path[:i] for i, letter in enumerate(path) if letter == "/"}
         self.rows_of[save] = {path: inode.content[1] for path, inode in self.files.items() if isinstance(inode.content, tuple)}
 

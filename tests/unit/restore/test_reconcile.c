@@ -7,8 +7,8 @@
 
 #include "unit.h"
 
-/* "a:1 b/c:2 d!:3 e:4-" -> files of size 10 with that mtime, d a running one, e empty; sorted as
- * written. */
+/* "a:1 b/c:2 d!:3 e:4- f:5+" -> files of size 10 with that mtime, d a running one, e empty, f made
+ * two seconds before; sorted as written. */
 static struct snapshot_files parse(const char *text)
 {
 	struct snapshot_files files = {.items = calloc(16, sizeof(struct snapshot_file))};
@@ -24,6 +24,7 @@ static struct snapshot_files parse(const char *text)
 			.path = strdup(word),
 			.size = strchr(colon + 1, '-') ? 0 : 10,
 			.mtime_ns = atoll(colon + 1),
+			.born_ns = strchr(colon + 1, '+') ? -2000000000 : 0,
 			.running = colon > word && colon[-1] == '!',
 		};
 		if (files.items[files.count].running)
@@ -128,6 +129,13 @@ static const struct row rows[] = {
 		{0, 0}, {1, 1}, RECONCILE_KEEP, true, ""},
 	{"what a framework has under a temporary name", "s-1:1 step-2.orbax-checkpoint-tmp-9/a:2",
 		"s-1:1", "s-1:1", {1, 4}, {1, 4}, RECONCILE_KEEP, false, ""},
+
+	/* outputs that were open */
+	{"an output is all that there is", "md.traj:9+ run.log:9", NULL, "", {0, 0}, {1, 1}, RECONCILE_KEEP, true, "| md.traj"},
+	{"it may be half of a save", "md.traj:9", NULL, "", {0, 0}, {1, 1}, RECONCILE_KEEP, false, "md.traj | md.traj"},
+	{"its name says so", "state.x:9+", NULL, "", {0, 0}, {1, 1}, RECONCILE_KEEP, false, "state.x | state.x"},
+	{"a checkpoint lies here", "md.traj:9+ s-1:1", NULL, "s-1:1", {0, 0}, {1, 1}, RECONCILE_KEEP, true, "md.traj | md.traj"},
+	{"the store has one", "md.traj:9+", "s-1:1", "", {1, 4}, {1, 4}, RECONCILE_RESTORE, false, "| md.traj"},
 
 	/* a set of fixed names is one: if one of it is torn, the others are not used either */
 	{"half of a set, and no snapshot", "model:9 opt:1 base:1", NULL, "model:1 opt:1 base:1",

@@ -265,6 +265,7 @@ static const struct row fixed[] = {
 	{"__0_0.distcp", -1, false, "", "__0_0.distcp"},
 	{"consolidated.00.pth", -1, false, "", "consolidated.00.pth"},
 	{"rank0.pt", -1, false, "", "rank0.pt"},
+	{"chain_1.txt", -1, false, "", "chain_1.txt"},
 	{"rank_12.pt", -1, false, "", "rank_12.pt"},
 	{"mp_rank_00_model_states.pt", -1, false, "", "mp_rank_00_model_states.pt"},
 	{"layer_03-model_00-model_states.pt", -1, false, "", "layer_03-model_00-model_states.pt"},
