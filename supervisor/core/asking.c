@@ -1,8 +1,12 @@
 /*
- * Requests for a checkpoint, and their answers. The table of request_table.c says who is answered
- * by what; here its events are made, and its effects become those of the step.
+ * Requests for a checkpoint, and their answers: who asked is answered by what the job saved after
+ * that, and by nothing else (model.h).
  */
 #include "step.h"
+
+#include "base/text.h"
+
+#include <stdlib.h>
 
 #define SAVE_OVER_CHECK_MS 20
 
@@ -43,50 +47,331 @@ static bool ends_when_asked(const struct step *step)
 	return step->rules->ends_when_asked && !asks_by_flag(step->rules, step->view);
 }
 
-/* --- the effects of the table --- */
+/* --- what the table holds --- */
+
+static const struct request *find_request(const struct request_table *table, uint64_t id)
+{
+	for (size_t i = 0; i < table->count; i++)
+		if (table->items[i].id == id)
+			return &table->items[i];
+	return NULL;
+}
+
+static bool has_phase(const struct request_table *table, enum request_phase phase)
+{
+	for (size_t i = 0; i < table->count; i++)
+		if (table->items[i].phase == phase)
+			return true;
+	return false;
+}
+
+enum request_phase request_table_phase(const struct request_table *table,
+				       const struct request_waiter *waiter)
+{
+	return find_request(table, waiter->request)->phase;
+}
+
+bool request_table_is_open(const struct request_table *table)
+{
+	return has_phase(table, REQUEST_ASKED) || has_phase(table, REQUEST_PENDING);
+}
+
+bool request_table_awaits(const struct request_table *table)
+{
+	return table->waiter_count > 0 || request_table_is_open(table);
+}
+
+enum save_reason request_table_cause(const struct request_table *table)
+{
+	enum save_reason most = SAVED_BY_ITSELF;
+
+	for (size_t i = 0; i < table->count; i++)
+		if (table->items[i].phase == REQUEST_ASKED && table->items[i].cause > most)
+			most = table->items[i].cause;
+	return most;
+}
+
+uint32_t request_table_saw(const struct request_table *table)
+{
+	return table->notice > 0 && table->notice_saved ? table->notice : table->saw;
+}
+
+void request_table_release(struct request_table *table)
+{
+	free(table->items);
+	free(table->waiters);
+	*table = (struct request_table){0};
+}
+
+/* --- requests come and go --- */
+
+/* One reply to each that waits for the request. */
+static void reply(const struct step *step, uint64_t id, enum client_reply kind)
+{
+	struct request_table *table = &step->model->requests;
+	bool ends = kind == REPLY_DURABLE || kind == REPLY_FAILED;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->waiter_count; i++) {
+		struct request_waiter waiter = table->waiters[i];
+		bool last = ends || (kind == REPLY_ASKED && waiter.until_asked);
+
+		if (waiter.request == id)
+			act_on(step, (struct job_effect){.kind = JOB_DO_REPLY,
+							 .client = waiter.client,
+							 .reply = kind,
+							 .last = last});
+		if (waiter.request != id || !last)
+			table->waiters[kept++] = waiter;
+	}
+	table->waiter_count = kept;
+}
+
+static void reply_to_asked(const struct step *step, enum client_reply kind)
+{
+	const struct request_table *table = &step->model->requests;
+
+	for (size_t i = 0; i < table->count; i++)
+		if (table->items[i].phase == REQUEST_ASKED)
+			reply(step, table->items[i].id, kind);
+}
+
+static uint64_t add_request(struct request_table *table, const struct asked *asked,
+			    enum request_phase phase)
+{
+	struct request request = {++table->last_id, asked->cause, phase, 0, asked->event};
+
+	table->made = request.id;
+	table->items = memory_grow(table->items, table->count + 1, sizeof(table->items[0]));
+	table->items[table->count++] = request;
+	if (!asked->client)
+		return request.id;
+	table->waiters =
+		memory_grow(table->waiters, table->waiter_count + 1, sizeof(table->waiters[0]));
+	table->waiters[table->waiter_count++] =
+		(struct request_waiter){asked->client, request.id, asked->until_asked};
+	return request.id;
+}
+
+/* Ends the requests of that phase up to `generation` with this reply. */
+static void end_requests(const struct step *step, enum request_phase phase, uint64_t generation,
+			 enum client_reply kind)
+{
+	struct request_table *table = &step->model->requests;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->count; i++) {
+		struct request *request = &table->items[i];
+
+		if (request->phase == phase && request->generation <= generation)
+			reply(step, request->id, kind);
+		else
+			table->items[kept++] = *request;
+	}
+	table->count = kept;
+}
+
+static void move_requests(struct request_table *table, enum request_phase from,
+			  enum request_phase to, uint64_t generation)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		if (table->items[i].phase != from)
+			continue;
+		table->items[i].phase = to;
+		table->items[i].generation = generation;
+	}
+}
 
 /* The job is asked anew, after what was asked before. */
 static void ask(const struct step *step)
 {
 	struct job_model *model = step->model;
 
+	move_requests(&model->requests, REQUEST_PENDING, REQUEST_ASKED, 0);
+	model->requests.asking = ASKING_BEGUN;
 	model->asking.sent_ms = 0;
 	model->asking.answered = model->asking.forwarded = false;
 	act(step, JOB_DO_ASK);
 }
 
-static void translate(const struct step *step, const struct request_effect *effect)
+static void stop_asking(const struct step *step)
 {
-	switch (effect->kind) {
-	case REQUEST_DO_ASK:
-		return ask(step);
-	case REQUEST_DO_STOP_ASKING:
-		cancel_deferral(step);
-		return act(step, JOB_DO_STOP_ASKING);
-	case REQUEST_DO_USE_SAVE:
-		return say(step, SAY_SAVE_IS_USED);
-	case REQUEST_DO_BEGIN_LATER:
-		return arm(step, TIMER_SAVE_OVER, step->view->now_ms + SAVE_OVER_CHECK_MS);
-	case REQUEST_DO_REPLY_ASKED:
-	case REQUEST_DO_REPLY_SAVED:
-	case REQUEST_DO_REPLY_DURABLE:
-	case REQUEST_DO_REPLY_FAILED:
-		return act_on(step, (struct job_effect){.kind = JOB_DO_REPLY,
-							.client = effect->client,
-							.reply = effect->kind,
-							.last = effect->last});
-	case REQUEST_EFFECTS:
-		break;
+	cancel_deferral(step);
+	act(step, JOB_DO_STOP_ASKING);
+}
+
+/* Looks soon whether the save under way has ended. */
+static void begin_later(const struct step *step)
+{
+	arm(step, TIMER_SAVE_OVER, step->view->now_ms + SAVE_OVER_CHECK_MS);
+}
+
+static void end_asking(const struct step *step)
+{
+	step->model->requests.asking = ASKING_NONE;
+	stop_asking(step);
+	if (has_phase(&step->model->requests, REQUEST_PENDING))
+		begin_later(step);
+}
+
+/* --- what happens to them --- */
+
+void requests_make(const struct step *step, const struct asked *asked)
+{
+	struct request_table *table = &step->model->requests;
+	/* A client is promised what was saved after it asked. To the others, time matters more. */
+	bool own_save = asked->cause == SAVED_ON_REQUEST && asked->saving;
+	/* One without a client needs no second one: it would ask for the same. */
+	bool once = !asked->client && !asked->event;
+	uint64_t id;
+
+	table->made = 0;
+	if (table->asking == ASKING_NONE && asked->saving) {
+		table->asking = ASKING_SENT;
+		say(step, SAY_SAVE_IS_USED);
+	}
+	if (table->asking == ASKING_NONE) {
+		add_request(table, asked, REQUEST_ASKED);
+		ask(step);
+		return;
+	}
+	if (table->asking == ASKING_SENT && own_save) {
+		if (once && has_phase(table, REQUEST_PENDING))
+			return;
+		id = add_request(table, asked, REQUEST_PENDING);
+		begin_later(step);
+	} else if (once && has_phase(table, REQUEST_ASKED) && asked->cause != SAVED_AT_NOTICE) {
+		return;
+	} else {
+		id = add_request(table, asked, REQUEST_ASKED);
+	}
+	if (table->asking == ASKING_SENT)
+		reply(step, id, REPLY_ASKED);
+}
+
+void requests_note_forwarded(const struct step *step)
+{
+	struct request_table *table = &step->model->requests;
+
+	move_requests(table, REQUEST_PENDING, REQUEST_ASKED, 0);
+	if (!has_phase(table, REQUEST_ASKED))
+		add_request(table, &(struct asked){.cause = SAVED_AT_NOTICE}, REQUEST_ASKED);
+	table->asking = ASKING_SENT;
+}
+
+/* Of a gang: an event is answered once all before it are. */
+static void note_answers(struct request_table *table)
+{
+	uint32_t open = UINT32_MAX;
+
+	for (size_t i = 0; i < table->count; i++) {
+		const struct request *request = &table->items[i];
+
+		if (request->phase != REQUEST_SAVED && request->event > 0 && request->event < open)
+			open = request->event;
+		table->notice_saved |=
+			request->phase == REQUEST_SAVED && request->cause == SAVED_AT_NOTICE;
+	}
+	for (size_t i = 0; i < table->count; i++) {
+		const struct request *request = &table->items[i];
+
+		if (request->phase == REQUEST_SAVED && request->event < open &&
+		    request->event > table->saw)
+			table->saw = request->event;
 	}
 }
 
-void step_requests(const struct step *step, struct request_event event)
+void requests_note_event(const struct step *step, uint64_t id, uint32_t event)
 {
-	auto_(request_effects_release) struct request_effects effects = {0};
+	struct request_table *table = &step->model->requests;
 
-	request_table_step(&step->model->requests, &event, &effects);
-	for (size_t i = 0; i < effects.count; i++)
-		translate(step, &effects.items[i]);
+	if (id == 0 && table->notice == 0)
+		table->notice = event;
+	for (size_t i = 0; i < table->count; i++)
+		if (id > 0 && table->items[i].id == id)
+			table->items[i].event = event;
+	note_answers(table);
+}
+
+void requests_note_elsewhere(const struct step *step, uint32_t event)
+{
+	struct request_table *table = &step->model->requests;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->count; i++) {
+		struct request request = table->items[i];
+		bool answered = request.cause == SAVED_AT_NOTICE
+					? table->notice > 0 && event >= table->notice
+					: request.event > 0 && request.event <= event;
+
+		if (answered)
+			reply(step, request.id, REPLY_DURABLE);
+		else
+			table->items[kept++] = request;
+	}
+	table->count = kept;
+	if (table->asking != ASKING_NONE && !has_phase(table, REQUEST_ASKED))
+		end_asking(step);
+}
+
+void requests_note_complete(const struct step *step, uint64_t generation, bool late)
+{
+	struct request_table *table = &step->model->requests;
+
+	if (table->asking != ASKING_SENT)
+		return;
+	/* It is older than what the clients were promised: the job is asked for them once more. */
+	for (size_t i = 0; late && i < table->count; i++)
+		if (table->items[i].phase == REQUEST_ASKED &&
+		    table->items[i].cause == SAVED_ON_REQUEST)
+			table->items[i].phase = REQUEST_PENDING;
+	reply_to_asked(step, REPLY_SAVED);
+	move_requests(table, REQUEST_ASKED, REQUEST_SAVED, generation);
+	note_answers(table);
+	end_asking(step);
+}
+
+void requests_note_durable(const struct step *step, uint64_t generation)
+{
+	end_requests(step, REQUEST_SAVED, generation, REPLY_DURABLE);
+}
+
+void requests_note_lost(const struct step *step, uint64_t generation)
+{
+	end_requests(step, REQUEST_SAVED, generation, REPLY_FAILED);
+}
+
+void requests_withdraw(const struct step *step)
+{
+	struct request_table *table = &step->model->requests;
+	size_t kept = 0;
+
+	table->notice_saved = false;
+	for (size_t i = 0; i < table->count; i++)
+		if (table->items[i].cause != SAVED_AT_NOTICE)
+			table->items[kept++] = table->items[i];
+	table->count = kept;
+	if (!has_phase(table, REQUEST_ASKED))
+		end_asking(step);
+}
+
+/* A checkpoint that comes all the same answers whoever asked before it began. */
+void requests_stop(const struct step *step)
+{
+	struct request_table *table = &step->model->requests;
+
+	if (table->asking != ASKING_NONE)
+		stop_asking(step);
+	if (table->asking == ASKING_BEGUN)
+		table->asking = ASKING_NONE;
+}
+
+void requests_end(const struct step *step)
+{
+	for (int phase = REQUEST_PENDING; phase <= REQUEST_SAVED; phase++)
+		end_requests(step, (enum request_phase)phase, UINT64_MAX, REPLY_FAILED);
+	if (step->model->requests.asking != ASKING_NONE)
+		end_asking(step);
 }
 
 void job_end_requests(struct job_model *model, struct job_effects *effects)
@@ -95,7 +380,7 @@ void job_end_requests(struct job_model *model, struct job_effects *effects)
 	static const struct job_view nothing;
 	const struct step step = {.model = model, .view = &nothing, .effects = effects};
 
-	step_requests(&step, (struct request_event){.kind = REQUEST_EV_ENDED});
+	requests_end(&step);
 }
 
 /* --- requests are made --- */
@@ -111,16 +396,15 @@ static bool is_still_saving(const struct step *step)
 static void make_request(const struct step *step, enum save_reason cause, void *client,
 			 bool until_asked)
 {
-	bool asked = step->model->requests.asking == ASKING_SENT;
+	const struct asked asked = {
+		.cause = cause,
+		.client = client,
+		.until_asked = until_asked,
+		.saving = step->model->requests.asking == ASKING_SENT ? step->view->directory.saving
+								      : is_still_saving(step),
+	};
 
-	step_requests(step, (struct request_event){
-				    .kind = REQUEST_EV_MADE,
-				    .cause = cause,
-				    .client = client,
-				    .until_asked = until_asked,
-				    .saving = asked ? step->view->directory.saving
-						    : is_still_saving(step),
-			    });
+	requests_make(step, &asked);
 	/* The others have been asked for the one that serves it. */
 	if (cause != SAVED_AT_NOTICE && step->model->requests.made > 0)
 		share_request(step);
@@ -170,6 +454,17 @@ void on_client(const struct step *step, const struct job_event *event)
 		make_request(step, SAVED_ON_REQUEST, event->client, event->until_asked);
 }
 
+void on_client_gone(const struct step *step, const void *client)
+{
+	struct request_table *table = &step->model->requests;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->waiter_count; i++)
+		if (table->waiters[i].client != client)
+			table->waiters[kept++] = table->waiters[i];
+	table->waiter_count = kept;
+}
+
 /* --- the job is asked --- */
 
 void on_sending(const struct step *step, const struct job_event *event)
@@ -179,7 +474,12 @@ void on_sending(const struct step *step, const struct job_event *event)
 	model->asking.sent_ms = step->view->now_ms;
 	model->asking.by_flag = event->by_flag;
 	model->facts.told_to_end |= model->state == JOB_CHECKPOINTING;
-	step_requests(step, (struct request_event){.kind = REQUEST_EV_SENDING});
+	model->requests.asking = ASKING_SENT;
+}
+
+void on_asked(const struct step *step)
+{
+	reply_to_asked(step, REPLY_ASKED);
 }
 
 void on_cannot_ask(const struct step *step)
@@ -193,13 +493,22 @@ void on_cannot_ask(const struct step *step)
 		return;
 	}
 	say(step, SAY_CANNOT_ASK);
-	if (model->state == JOB_RUNNING)
-		step_requests(step, (struct request_event){.kind = REQUEST_EV_NOT_ASKED});
+	if (model->state != JOB_RUNNING)
+		return;
+	end_requests(step, REQUEST_ASKED, 0, REPLY_FAILED);
+	end_asking(step);
 }
 
+/* The save may have ended without a checkpoint: then all of them are asked for again. */
 void on_save_over_due(const struct step *step)
 {
-	if (step->model->state == JOB_RUNNING)
-		step_requests(step, (struct request_event){.kind = REQUEST_EV_SAVE_OVER,
-							   .saving = step->view->directory.saving});
+	const struct request_table *table = &step->model->requests;
+
+	if (step->model->state != JOB_RUNNING || !has_phase(table, REQUEST_PENDING) ||
+	    table->asking == ASKING_BEGUN)
+		return;
+	if (step->view->directory.saving)
+		begin_later(step);
+	else
+		ask(step);
 }

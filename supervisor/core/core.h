@@ -10,15 +10,14 @@
  *
  *	model.h			what is known of the job
  *	core.h			what can happen, and what is done about it
- *	lifecycle.c		the job's life as a table
- *	request_table.c		who asked for a checkpoint, and what each of them is told
  *
  * Of this folder only:
  *
  *	step.c			the table of events, and their names; step.h: what these files share
- *	stopping.c		a notice and what follows: the time, the plan, SIGTERM, SIGKILL
+ *	stopping.c		the job's life as a table; a notice and what follows: the time, the
+ *				plan, SIGTERM, SIGKILL
  *	deferring.c		a SIGTERM that waits for a save; a directory that settles
- *	asking.c		requests, and their answers
+ *	asking.c		who asked for a checkpoint, and what each of them is told
  *	saving.c		checkpoints become snapshots
  *	durable.c		what came of them; after the job's end, the last one
  *	membership.c		a job on several machines: what is done together
@@ -237,6 +236,13 @@ enum job_sentence {
 	JOB_SENTENCES,
 };
 
+enum client_reply {
+	REPLY_ASKED,
+	REPLY_SAVED,
+	REPLY_DURABLE,
+	REPLY_FAILED,
+};
+
 enum client_refusal {
 	REFUSED_SUPERSEDED,
 	REFUSED_NOT_STARTED,
@@ -249,7 +255,7 @@ struct job_effect {
 	enum job_effect_kind kind;
 	void *client;
 	int64_t at_ms;
-	enum request_effect_kind reply;
+	enum client_reply reply;
 	bool last; /* of the client's replies */
 	enum client_refusal refusal;
 	enum job_sentence sentence;

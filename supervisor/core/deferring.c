@@ -29,7 +29,7 @@ static void forward_sigterm(const struct step *step)
 	model->asking.by_flag = false;
 	model->asking.forwarded = true;
 	model->asking.sent_ms = step->view->now_ms;
-	step_requests(step, (struct request_event){.kind = REQUEST_EV_FORWARDED});
+	requests_note_forwarded(step);
 	act(step, JOB_DO_FORWARD_SIGTERM);
 }
 

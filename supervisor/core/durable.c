@@ -101,17 +101,9 @@ static void on_durable(const struct step *step, const struct snapshot_event *sna
 		model->measured.upload_ms = snapshot->took_ms;
 	model->snapshots.durable_generation = snapshot->checkpoint.generation;
 	say_durable(step, snapshot);
-	step_requests(step, (struct request_event){.kind = REQUEST_EV_DURABLE,
-						   .generation = snapshot->checkpoint.generation});
+	requests_note_durable(step, snapshot->checkpoint.generation);
 	note_durable(step, &snapshot->checkpoint);
 	start_retention(step);
-}
-
-/* Whoever waits for that checkpoint is told. It may become durable yet, by another try. */
-static void answer_lost(const struct step *step, uint64_t generation)
-{
-	step_requests(step,
-		      (struct request_event){.kind = REQUEST_EV_LOST, .generation = generation});
 }
 
 /* Somebody may make room in a store that is full. */
@@ -154,7 +146,7 @@ static void on_superseded(const struct step *step)
 {
 	step->model->snapshots.superseded = true;
 	disarm(step, TIMER_SNAPSHOT);
-	step_requests(step, (struct request_event){.kind = REQUEST_EV_ENDED});
+	requests_end(step);
 	say(step, SAY_SUPERSEDED);
 }
 
@@ -166,7 +158,7 @@ static void on_failed(const struct step *step, const struct snapshot_event *snap
 	/* No file of it is left, so there is nothing to make durable. */
 	if (snapshot->empty && !snapshot->lacks_newest) {
 		model->snapshots.durable_generation = generation;
-		answer_lost(step, generation);
+		requests_note_lost(step, generation);
 		return;
 	}
 	if (snapshot->error == ERR_CANCELLED || snapshot->empty)
@@ -180,7 +172,8 @@ static void on_failed(const struct step *step, const struct snapshot_event *snap
 	say(step, model->snapshots.failing || snapshot->not_whole || snapshot->error == ERR_EXISTS
 			  ? SAY_STILL_FAILING
 			  : SAY_NOT_DURABLE);
-	answer_lost(step, generation);
+	/* It may become durable yet, by another try. */
+	requests_note_lost(step, generation);
 	if (snapshot->error == ERR_EXISTS) {
 		on_superseded(step);
 		return;

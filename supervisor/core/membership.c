@@ -30,20 +30,12 @@ void on_gang_asks(const struct step *step, const struct gang_told *asked)
 	if (model->state != JOB_RUNNING || !job_can_request(step->rules, step->view) || ends)
 		return;
 	restart_interval(step);
-	step_requests(step, (struct request_event){
-				    .kind = REQUEST_EV_MADE,
+	requests_make(step, &(struct asked){
 				    .cause = SAVED_ON_REQUEST,
 				    .event = asked->event,
 				    .saving = model->requests.asking == ASKING_SENT &&
 					      step->view->directory.saving,
 			    });
-}
-
-void on_gang_told(const struct step *step, const struct gang_told *told)
-{
-	step_requests(step, (struct request_event){.kind = REQUEST_EV_TOLD,
-						   .id = told->request,
-						   .event = told->event});
 }
 
 /* The checkpoint of a member answers what was asked, and this one has given its part of the same
@@ -54,8 +46,7 @@ void on_gang_answered(const struct step *step, const struct gang_told *answered)
 	int64_t now_ms = step->view->now_ms;
 	bool open = request_table_is_open(&model->requests);
 
-	step_requests(step, (struct request_event){.kind = REQUEST_EV_ELSEWHERE,
-						   .event = answered->event});
+	requests_note_elsewhere(step, answered->event);
 	if (open && !request_table_is_open(&model->requests) && model->asking.sent_ms > 0) {
 		model->asking.answered = true;
 		if (model->asking.first_answer_ms == 0)

@@ -49,16 +49,11 @@ struct stop_wish {
  */
 bool stop_wish_begins(struct stop_wish *wish, int64_t now_ms);
 
-/* --- lifecycle.c --- */
-
 /*
- * PURE. The job's life as a table: (state, event) -> (action, next state). No I/O, no clock. live()
- * in stopping.c feeds it and does what it says. Uploads are a second, small machine beside it
- * (saving.c), because a checkpoint that the job saves by itself is uploaded without
- * any change of the job's state.
- *
- * Finished, preempted and requeued are not states. They are outcomes, which outcome.h computes
- * once, at the end, from facts.
+ * The job's life: core/stopping.c has the table of (state, event) -> (action, next state). Uploads
+ * are a second, small machine beside it (saving.c), because a checkpoint that the job saves by
+ * itself is uploaded without any change of the job's state. Finished, preempted and requeued are no
+ * states: outcome.h computes them once, at the end, from facts.
  */
 
 enum job_state {
@@ -72,48 +67,11 @@ enum job_state {
 	JOB_STATES,
 };
 
-enum life_event {
-	EV_RESTORED,            /* or there was nothing to restore */
-	EV_RESTORE_FAILED,      /* and the job must not start without it */
-	EV_LAUNCH_FAILED,       /* the command cannot be executed */
-	EV_NOTICE,              /* a stop is announced, or its deadline has changed */
-	EV_CANCELLED,           /* the last announced stop was withdrawn */
-	EV_CHECKPOINT_COMPLETE, /* a checkpoint that began after the request is complete */
-	EV_CHILD_EXITED,
-	EV_UPLOADED,     /* no snapshot is running or waiting */
-	EV_BUDGET_SPENT, /* the time for this state is over */
-	LIFE_EVENTS,
-};
-
-enum life_action {
-	DO_NOTHING,
-	DO_LAUNCH_CHILD,
-	DO_CANCEL_RESTORE,
-	DO_REQUEST_CHECKPOINT,
-	DO_REPLAN,           /* the deadline has moved: divide the time again, re-arm the timer */
-	DO_WITHDRAW_REQUEST, /* a checkpoint that comes all the same is still uploaded */
-	DO_STOP_CHILD,       /* SIGTERM */
-	DO_KILL_CHILD,       /* SIGKILL */
-	DO_FLUSH_SNAPSHOTS,  /* upload the newest complete checkpoint if it is not durable */
-	DO_CANCEL_SNAPSHOTS,
-};
-
-struct lifecycle_transition {
-	enum life_action action;
-	enum job_state next;
-};
-
-/* Defined for every pair: one that is not in the table means "do nothing, stay". */
-struct lifecycle_transition lifecycle_step(enum job_state state, enum life_event event);
-
 /* Indexed by enum job_state; ends with NULL. */
 extern const char *const job_state_names[JOB_STATES + 1];
 
-/* --- request_table.c --- */
-
 /*
- * PURE. Who asked for a checkpoint, and what each of them is told. No I/O and no clock: events in,
- * effects out; job_requests.c posts the events and performs the effects.
+ * Who asked for a checkpoint, and what each of them is told (asking.c).
  *
  * A request is made by a client, a notice, an interval or advice. It is answered by what the job
  * saved after it was made, and by nothing else:
@@ -172,66 +130,7 @@ struct request_table {
 	uint32_t saw;
 };
 
-enum request_event_kind {
-	REQUEST_EV_MADE,    /* `cause`, `client`, `until_asked`, `saving`, `event` */
-	REQUEST_EV_TOLD,    /* the request `id` is `event` in the gang's log; 0: its first notice */
-	REQUEST_EV_SENDING, /* the job is asked now */
-	REQUEST_EV_SENT,    /* ... and was */
-	REQUEST_EV_FORWARDED, /* a SIGTERM was forwarded, which may be a request to the job */
-	REQUEST_EV_COMPLETE,  /* the answer to SENDING: `generation`; `late`: it began before */
-	REQUEST_EV_DURABLE,   /* `generation`, and all before it */
-	REQUEST_EV_ELSEWHERE, /* what is `event` in the gang's log, and all before it, is durable,
-			       * by another member's checkpoint */
-	REQUEST_EV_LOST,      /* the same will not become durable as far as is known */
-	REQUEST_EV_NOT_ASKED, /* the job cannot be asked */
-	REQUEST_EV_WITHDRAWN, /* the notice stands no more */
-	REQUEST_EV_STOPPED,   /* the job is told to end, or has exited: it is asked no more */
-	REQUEST_EV_SAVE_OVER, /* after BEGIN_LATER: is a save still under way (`saving`)? */
-	REQUEST_EV_ENDED,     /* nothing more becomes durable */
-	REQUEST_EV_GONE,      /* `client` has hung up */
-	REQUEST_EVENTS,
-};
-
-struct request_event {
-	enum request_event_kind kind;
-	enum save_reason cause;
-	void *client; /* NULL: nobody waits */
-	bool until_asked;
-	bool saving; /* the job is saving for an earlier asking */
-	bool late;
-	uint64_t generation;
-	uint64_t id;
-	uint32_t event; /* MADE: 0: not by another member */
-};
-
-enum request_effect_kind {
-	REQUEST_DO_ASK,
-	REQUEST_DO_STOP_ASKING,
-	REQUEST_DO_USE_SAVE,    /* only said: the save under way serves the new request */
-	REQUEST_DO_BEGIN_LATER, /* look soon whether the save under way has ended */
-	REQUEST_DO_REPLY_ASKED,
-	REQUEST_DO_REPLY_SAVED,
-	REQUEST_DO_REPLY_DURABLE,
-	REQUEST_DO_REPLY_FAILED,
-	REQUEST_EFFECTS,
-};
-
-struct request_effect {
-	enum request_effect_kind kind;
-	void *client; /* of a reply */
-	bool last;    /* of its replies: the client is forgotten */
-};
-
-struct request_effects {
-	struct request_effect *items; /* owned; in the order in which they are performed */
-	size_t count;
-};
-
-void request_table_step(struct request_table *table, const struct request_event *event,
-			struct request_effects *effects);
 void request_table_release(struct request_table *table);
-void request_effects_release(struct request_effects *effects);
-AUTO(struct request_effects, request_effects_release);
 
 /* The phase of the request that `waiter` waits for. */
 enum request_phase request_table_phase(const struct request_table *table,

@@ -304,9 +304,7 @@ void on_complete(const struct step *step, const struct job_event *event)
 	model->asking.answered = true;
 	model->asking.answers++;
 	act(step, JOB_DO_CONFIRM_FLAG);
-	step_requests(step, (struct request_event){.kind = REQUEST_EV_COMPLETE,
-						   .generation = model->newest.generation,
-						   .late = event->late});
+	requests_note_complete(step, model->newest.generation, event->late);
 	say(step, SAY_SAVED);
 	settle(step);
 }

@@ -46,7 +46,11 @@ const char *job_event_name(enum job_event_kind kind)
 	return names[kind];
 }
 
-/* --- save_reason --- */
+const char *const job_state_names[JOB_STATES + 1] = {
+	[JOB_RESTORING] = "restoring",         [JOB_RUNNING] = "running",
+	[JOB_CHECKPOINTING] = "checkpointing", [JOB_STOPPING] = "stopping",
+	[JOB_UPLOADING] = "uploading",         [JOB_OVER] = "ended",
+};
 
 const char *save_reason_name(enum save_reason reason)
 {
@@ -347,12 +351,11 @@ void job_step(struct job_model *model, const struct job_rules *rules, const stru
 	case JOB_EV_CLIENT:
 		return on_client(&step, event);
 	case JOB_EV_CLIENT_GONE:
-		return step_requests(&step, (struct request_event){.kind = REQUEST_EV_GONE,
-								   .client = event->client});
+		return on_client_gone(&step, event->client);
 	case JOB_EV_SENDING:
 		return on_sending(&step, event);
 	case JOB_EV_ASKED:
-		return step_requests(&step, (struct request_event){.kind = REQUEST_EV_SENT});
+		return on_asked(&step);
 	case JOB_EV_CANNOT_ASK:
 		return on_cannot_ask(&step);
 	case JOB_EV_SAVE_STARTED:
@@ -374,7 +377,7 @@ void job_step(struct job_model *model, const struct job_rules *rules, const stru
 	case JOB_EV_GANG_ASKS:
 		return on_gang_asks(&step, &event->gang);
 	case JOB_EV_GANG_TOLD:
-		return on_gang_told(&step, &event->gang);
+		return requests_note_event(&step, event->gang.request, event->gang.event);
 	case JOB_EV_GANG_ANSWERED:
 		return on_gang_answered(&step, &event->gang);
 	case JOB_EV_GANG_LEFT:

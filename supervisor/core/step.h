@@ -26,6 +26,20 @@ void arm(const struct step *step, enum job_timer timer, int64_t at_ms);
 void disarm(const struct step *step, enum job_timer timer);
 
 /* --- stopping.c --- */
+
+enum life_event {
+	EV_RESTORED,            /* or there was nothing to restore */
+	EV_RESTORE_FAILED,      /* and the job must not start without it */
+	EV_LAUNCH_FAILED,       /* the command cannot be executed */
+	EV_NOTICE,              /* a stop is announced, or its deadline has changed */
+	EV_CANCELLED,           /* the last announced stop was withdrawn */
+	EV_CHECKPOINT_COMPLETE, /* a checkpoint that began after the request is complete */
+	EV_CHILD_EXITED,
+	EV_UPLOADED,     /* no snapshot is running or waiting */
+	EV_BUDGET_SPENT, /* the time for this state is over */
+	LIFE_EVENTS,
+};
+
 /* Steps the table of the job's life, and does what it says. */
 void live(const struct step *step, enum life_event event);
 /* When the machine ends; CLOCK_NEVER: no stop is announced, or its time is not known. */
@@ -55,11 +69,40 @@ void on_deferral_due(const struct step *step);
 void on_settling_due(const struct step *step);
 
 /* --- asking.c --- */
-void step_requests(const struct step *step, struct request_event event);
+
+struct asked {
+	enum save_reason cause;
+	void *client; /* NULL: nobody waits */
+	bool until_asked;
+	bool saving;    /* the job is saving for an earlier asking */
+	uint32_t event; /* of a gang's log; 0: not by another member */
+};
+
+void requests_make(const struct step *step, const struct asked *asked);
+/* The request `id` is `event` in the gang's log; 0: its first notice. */
+void requests_note_event(const struct step *step, uint64_t id, uint32_t event);
+/* A SIGTERM was forwarded, which may be a request to the job. */
+void requests_note_forwarded(const struct step *step);
+/* The answer to what was sent is complete; `late`: it began before. */
+void requests_note_complete(const struct step *step, uint64_t generation, bool late);
+/* `generation` is durable, and all before it; or will not be, as far as is known. */
+void requests_note_durable(const struct step *step, uint64_t generation);
+void requests_note_lost(const struct step *step, uint64_t generation);
+/* What is `event` in the gang's log, and all before it, is durable, by another member's checkpoint.
+ */
+void requests_note_elsewhere(const struct step *step, uint32_t event);
+/* The notice stands no more. */
+void requests_withdraw(const struct step *step);
+/* The job is told to end, or has exited: it is asked no more. */
+void requests_stop(const struct step *step);
+/* Nothing more becomes durable. */
+void requests_end(const struct step *step);
 void request_checkpoint(const struct step *step, enum save_reason cause);
 bool asks_by_flag(const struct job_rules *rules, const struct job_view *view);
 void on_client(const struct step *step, const struct job_event *event);
+void on_client_gone(const struct step *step, const void *client);
 void on_sending(const struct step *step, const struct job_event *event);
+void on_asked(const struct step *step);
 void on_cannot_ask(const struct step *step);
 void on_save_over_due(const struct step *step);
 
@@ -98,7 +141,6 @@ bool gives_up_waiting(const struct step *step);
 bool leave_gang_at_once(const struct step *step);
 void on_gang_round(const struct step *step);
 void on_gang_asks(const struct step *step, const struct gang_told *asked);
-void on_gang_told(const struct step *step, const struct gang_told *told);
 void on_gang_answered(const struct step *step, const struct gang_told *answered);
 void on_gang_left(const struct step *step, bool lost, bool silent);
 

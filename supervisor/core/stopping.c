@@ -4,7 +4,7 @@
  * SIGTERM waits for the end: a job that cannot be asked gets it after the save under way, or the
  * next one (deferring.c). Any other notice says when the machine goes, and what the job saves until
  * then counts: it trains on until no further save is due in time, which loses least. The table of
- * lifecycle.c says what is done; here is how.
+ * the job's life at the end says what is done when.
  */
 #include "step.h"
 
@@ -274,7 +274,7 @@ static void withdraw_request(const struct step *step)
 	struct job_model *model = step->model;
 
 	say(step, SAY_WITHDRAWN);
-	step_requests(step, (struct request_event){.kind = REQUEST_EV_WITHDRAWN});
+	requests_withdraw(step);
 	cancel_deferral(step);
 	disarm(step, TIMER_SETTLING);
 	model->plan.made = model->plan.upload_first = false;
@@ -290,7 +290,7 @@ static void withdraw_request(const struct step *step)
 
 static void stop_asking_for_good(const struct step *step)
 {
-	step_requests(step, (struct request_event){.kind = REQUEST_EV_STOPPED});
+	requests_stop(step);
 	cancel_deferral(step);
 	disarm(step, TIMER_SETTLING);
 }
@@ -337,48 +337,82 @@ static void cancel_snapshots(const struct step *step)
 	act(step, JOB_DO_CANCEL_SNAPSHOTS);
 }
 
-static void take_action(const struct step *step, enum life_action action)
+/* --- the table of the job's life --- */
+
+static void launch_child(const struct step *step)
 {
-	switch (action) {
-	case DO_NOTHING:
-		return;
-	case DO_LAUNCH_CHILD:
-		return act(step, JOB_DO_LAUNCH);
-	case DO_CANCEL_RESTORE:
-		return act(step, JOB_DO_CANCEL_RESTORE);
-	case DO_REQUEST_CHECKPOINT:
-		return request_at_notice(step);
-	case DO_REPLAN:
-		return divide_the_time(step);
-	case DO_WITHDRAW_REQUEST:
-		return withdraw_request(step);
-	case DO_STOP_CHILD:
-		return stop_child(step);
-	case DO_KILL_CHILD:
-		return kill_child(step);
-	case DO_FLUSH_SNAPSHOTS:
-		return flush_snapshots(step);
-	case DO_CANCEL_SNAPSHOTS:
-		return cancel_snapshots(step);
-	}
+	act(step, JOB_DO_LAUNCH);
 }
+
+static void cancel_restore(const struct step *step)
+{
+	act(step, JOB_DO_CANCEL_RESTORE);
+}
+
+/* What is not listed changes nothing. */
+struct transition {
+	bool listed;
+	void (*act)(const struct step *step); /* NULL: nothing is done */
+	enum job_state next;
+};
+
+#define ON(event, action, next) [event] = {true, action, next}
+
+// clang-format off
+static const struct transition transitions[JOB_STATES][LIFE_EVENTS] = {
+	[JOB_RESTORING] = {
+		ON(EV_RESTORED,            launch_child,      JOB_RUNNING),
+		ON(EV_RESTORE_FAILED,      NULL,              JOB_OVER),
+		/* The job has not started, so nothing can be lost: leave at once. */
+		ON(EV_NOTICE,              cancel_restore,    JOB_OVER),
+	},
+	[JOB_RUNNING] = {
+		ON(EV_LAUNCH_FAILED,       NULL,              JOB_OVER),
+		ON(EV_NOTICE,              request_at_notice, JOB_CHECKPOINTING),
+		ON(EV_CHILD_EXITED,        flush_snapshots,   JOB_UPLOADING),
+	},
+	[JOB_CHECKPOINTING] = {
+		ON(EV_LAUNCH_FAILED,       NULL,              JOB_OVER),
+		ON(EV_NOTICE,              divide_the_time,   JOB_CHECKPOINTING),
+		ON(EV_CANCELLED,           withdraw_request,  JOB_RUNNING),
+		ON(EV_CHECKPOINT_COMPLETE, stop_child,        JOB_STOPPING),
+		ON(EV_BUDGET_SPENT,        stop_child,        JOB_STOPPING),
+		ON(EV_CHILD_EXITED,        flush_snapshots,   JOB_UPLOADING),
+	},
+	[JOB_STOPPING] = {
+		ON(EV_LAUNCH_FAILED,       NULL,              JOB_OVER),
+		ON(EV_NOTICE,              divide_the_time,   JOB_STOPPING),
+		ON(EV_CANCELLED,           divide_the_time,   JOB_STOPPING),
+		ON(EV_BUDGET_SPENT,        kill_child,        JOB_STOPPING),
+		ON(EV_CHILD_EXITED,        flush_snapshots,   JOB_UPLOADING),
+	},
+	[JOB_UPLOADING] = {
+		ON(EV_NOTICE,              divide_the_time,   JOB_UPLOADING),
+		ON(EV_CANCELLED,           divide_the_time,   JOB_UPLOADING),
+		ON(EV_UPLOADED,            NULL,              JOB_OVER),
+		ON(EV_BUDGET_SPENT,        cancel_snapshots,  JOB_OVER),
+	},
+};
+// clang-format on
 
 void live(const struct step *step, enum life_event event)
 {
 	struct job_model *model = step->model;
-	struct lifecycle_transition transition = lifecycle_step(model->state, event);
-	bool moved = transition.next != model->state;
+	const struct transition *found = &transitions[model->state][event];
+	enum job_state next = found->listed ? found->next : model->state;
+	bool moved = next != model->state;
 
 	if (event == EV_NOTICE && model->state == JOB_UPLOADING && !model->facts.noticed)
 		model->facts.noticed_late = true;
 	if (event == EV_NOTICE)
 		model->facts.noticed = true;
-	model->state = transition.next;
-	take_action(step, transition.action);
+	model->state = next;
+	if (found->act)
+		found->act(step);
 	/* The action led on to the next state. */
-	if (model->state != transition.next)
+	if (model->state != next)
 		return;
-	if (moved || transition.action == DO_REPLAN || event == EV_BUDGET_SPENT)
+	if (moved || found->act == divide_the_time || event == EV_BUDGET_SPENT)
 		arm_budget(step);
 	if (moved && model->state == JOB_OVER)
 		act(step, JOB_DO_END);

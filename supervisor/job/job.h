@@ -12,7 +12,7 @@
  *     cloud/watcher.c -> job_notices.c: job_add_notice() merges it with those that stand, logs it,
  *     and posts STOP_ANNOUNCED. A SIGTERM: job_on_signal() posts SIGNAL; the core says
  *     TAKE_FOR_NOTICE.
- *  2  STOP_ANNOUNCED -> core/stopping.c: live() asks the table of core/lifecycle.c, which says
+ *  2  STOP_ANNOUNCED -> core/stopping.c: live() asks the table of the job's life, which says
  *     REQUEST_CHECKPOINT: the time is divided (planning/deadline_budget.c), the plan is made
  *     (planning/deadline_budget.c), and the job is asked, at once or after an upload.
  *     The cases of perform.c: HURRY_STORE, SET_COMMIT_DEADLINE, HOLD_SIGTERM, ASK,

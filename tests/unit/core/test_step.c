@@ -226,16 +226,16 @@ static void test_a_client_is_served(void **state)
 		post_kind(&story, JOB_EV_ASKED);
 		effect = find(&story, JOB_DO_REPLY);
 		assert_non_null(effect);
-		assert_int_equal(effect->reply, REQUEST_DO_REPLY_ASKED);
+		assert_int_equal(effect->reply, REPLY_ASKED);
 		complete(&story, 9, true);
 		effect = find(&story, JOB_DO_REPLY);
 		assert_non_null(effect);
-		assert_int_equal(effect->reply, REQUEST_DO_REPLY_SAVED);
+		assert_int_equal(effect->reply, REPLY_SAVED);
 		check_done(&story, JOB_DO_TAKE_SNAPSHOT, true);
 		end_snapshot(&story, (struct snapshot_event){.durable = true});
 		effect = find(&story, JOB_DO_REPLY);
 		assert_non_null(effect);
-		assert_int_equal(effect->reply, REQUEST_DO_REPLY_DURABLE);
+		assert_int_equal(effect->reply, REPLY_DURABLE);
 		assert_ptr_equal(effect->client, &client);
 		assert_true(effect->last);
 		stop(&story);
@@ -273,7 +273,7 @@ static void test_a_client_hears_of_a_failing_store(void **state)
 		if ((effect != NULL) != rows[i].told)
 			fail_msg("row %zu", i);
 		if (effect)
-			assert_int_equal(effect->reply, REQUEST_DO_REPLY_FAILED);
+			assert_int_equal(effect->reply, REPLY_FAILED);
 		stop(&story);
 	}
 }
@@ -844,7 +844,7 @@ static void test_a_job_that_cannot_be_asked(void **state)
 	assert_true(says(&story, SAY_CANNOT_ASK));
 	effect = find(&story, JOB_DO_REPLY);
 	assert_non_null(effect);
-	assert_int_equal(effect->reply, REQUEST_DO_REPLY_FAILED);
+	assert_int_equal(effect->reply, REPLY_FAILED);
 	assert_ptr_equal(effect->client, &client);
 	stop(&story);
 }

@@ -351,10 +351,10 @@ static void reply(struct world *world, const struct job_effect *effect)
 	bool elsewhere = world->answered_ms == world->now_ms;
 
 	world_expect(world, client->waits, "a reply to nobody");
-	client->saved |= effect->reply == REQUEST_DO_REPLY_SAVED;
-	if (effect->reply == REQUEST_DO_REPLY_DURABLE && !elsewhere)
+	client->saved |= effect->reply == REPLY_SAVED;
+	if (effect->reply == REPLY_DURABLE && !elsewhere)
 		world_expect(world, client->saved, "durable before it was saved");
-	if (effect->reply == REQUEST_DO_REPLY_DURABLE && !elsewhere)
+	if (effect->reply == REPLY_DURABLE && !elsewhere)
 		world_expect(world,
 			     world->any_durable &&
 				     world->begun_ms[world->durable] >= client->made_ms,
