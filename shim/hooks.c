@@ -79,7 +79,8 @@ int hooks_opened(int fd, int flags, int directory_fd, const char *path)
 	return fd;
 }
 
-int hooks_duplicated(int fd, int copy)
+/* Reports that `copy` is a duplicate of `fd`; returns copy. */
+static int note_duplicate(int fd, int copy)
 {
 	struct resolved_path resolved_path;
 	int saved = errno;
@@ -133,103 +134,69 @@ static int raw_open(int directory_fd, const char *path, int flags, unsigned mode
 	return (int)syscall(SYS_openat, directory_fd, path, flags, mode);
 }
 
-EXPORT int open(const char *path, int flags, ...)
-{
-	__typeof__(&open) next = LIBC(open);
-	unsigned mode = 0;
+/* `large`: what the system call needs in place of the 64-bit name. */
+#define EXPORT_OPEN(name, large)                                                            \
+	EXPORT int name(const char *path, int flags, ...)                                   \
+	{                                                                                   \
+		__typeof__(&name) next = LIBC(name);                                        \
+		unsigned mode = 0;                                                          \
+                                                                                            \
+		MODE_ARGUMENT(flags, mode);                                                 \
+		return hooks_opened(next ? next(path, flags, mode)                          \
+					 : raw_open(AT_FDCWD, path, flags | (large), mode), \
+				    flags, AT_FDCWD, path);                                 \
+	}
+#define EXPORT_OPENAT(name, large)                                                              \
+	EXPORT int name(int directory_fd, const char *path, int flags, ...)                     \
+	{                                                                                       \
+		__typeof__(&name) next = LIBC(name);                                            \
+		unsigned mode = 0;                                                              \
+                                                                                                \
+		MODE_ARGUMENT(flags, mode);                                                     \
+		return hooks_opened(next ? next(directory_fd, path, flags, mode)                \
+					 : raw_open(directory_fd, path, flags | (large), mode), \
+				    flags, directory_fd, path);                                 \
+	}
+#define EXPORT_CREAT(name, large)                                                           \
+	EXPORT int name(const char *path, mode_t mode)                                      \
+	{                                                                                   \
+		const int flags = O_CREAT | O_WRONLY | O_TRUNC;                             \
+		__typeof__(&name) next = LIBC(name);                                        \
+                                                                                            \
+		return hooks_opened(next ? next(path, mode)                                 \
+					 : raw_open(AT_FDCWD, path, flags | (large), mode), \
+				    flags, AT_FDCWD, path);                                 \
+	}
+/* A fortified program calls these for open() and openat() without a mode. */
+#define EXPORT_OPEN_2(name, large)                                                       \
+	EXPORT int name(const char *path, int flags)                                     \
+	{                                                                                \
+		__typeof__(&name) next = LIBC(name);                                     \
+                                                                                         \
+		return hooks_opened(next ? next(path, flags)                             \
+					 : raw_open(AT_FDCWD, path, flags | (large), 0), \
+				    flags, AT_FDCWD, path);                              \
+	}
+#define EXPORT_OPENAT_2(name, large)                                                         \
+	EXPORT int name(int directory_fd, const char *path, int flags)                       \
+	{                                                                                    \
+		__typeof__(&name) next = LIBC(name);                                         \
+                                                                                             \
+		return hooks_opened(next ? next(directory_fd, path, flags)                   \
+					 : raw_open(directory_fd, path, flags | (large), 0), \
+				    flags, directory_fd, path);                              \
+	}
 
-	MODE_ARGUMENT(flags, mode);
-	return hooks_opened(next ? next(path, flags, mode) : raw_open(AT_FDCWD, path, flags, mode),
-			    flags, AT_FDCWD, path);
-}
-
-EXPORT int open64(const char *path, int flags, ...)
-{
-	__typeof__(&open64) next = LIBC(open64);
-	unsigned mode = 0;
-
-	MODE_ARGUMENT(flags, mode);
-	return hooks_opened(next ? next(path, flags, mode)
-				 : raw_open(AT_FDCWD, path, flags | O_LARGEFILE, mode),
-			    flags, AT_FDCWD, path);
-}
-
-EXPORT int openat(int directory_fd, const char *path, int flags, ...)
-{
-	__typeof__(&openat) next = LIBC(openat);
-	unsigned mode = 0;
-
-	MODE_ARGUMENT(flags, mode);
-	return hooks_opened(next ? next(directory_fd, path, flags, mode)
-				 : raw_open(directory_fd, path, flags, mode),
-			    flags, directory_fd, path);
-}
-
-EXPORT int openat64(int directory_fd, const char *path, int flags, ...)
-{
-	__typeof__(&openat64) next = LIBC(openat64);
-	unsigned mode = 0;
-
-	MODE_ARGUMENT(flags, mode);
-	return hooks_opened(next ? next(directory_fd, path, flags, mode)
-				 : raw_open(directory_fd, path, flags | O_LARGEFILE, mode),
-			    flags, directory_fd, path);
-}
-
-EXPORT int creat(const char *path, mode_t mode)
-{
-	const int flags = O_CREAT | O_WRONLY | O_TRUNC;
-	__typeof__(&creat) next = LIBC(creat);
-
-	return hooks_opened(next ? next(path, mode) : raw_open(AT_FDCWD, path, flags, mode), flags,
-			    AT_FDCWD, path);
-}
-
-EXPORT int creat64(const char *path, mode_t mode)
-{
-	const int flags = O_CREAT | O_WRONLY | O_TRUNC;
-	__typeof__(&creat64) next = LIBC(creat64);
-
-	return hooks_opened(next ? next(path, mode)
-				 : raw_open(AT_FDCWD, path, flags | O_LARGEFILE, mode),
-			    flags, AT_FDCWD, path);
-}
-
-/* A fortified program calls these for open() without a mode. */
-EXPORT int __open_2(const char *path, int flags)
-{
-	__typeof__(&__open_2) next = LIBC(__open_2);
-
-	return hooks_opened(next ? next(path, flags) : raw_open(AT_FDCWD, path, flags, 0), flags,
-			    AT_FDCWD, path);
-}
-
-EXPORT int __open64_2(const char *path, int flags)
-{
-	__typeof__(&__open64_2) next = LIBC(__open64_2);
-
-	return hooks_opened(next ? next(path, flags)
-				 : raw_open(AT_FDCWD, path, flags | O_LARGEFILE, 0),
-			    flags, AT_FDCWD, path);
-}
-
-EXPORT int __openat_2(int directory_fd, const char *path, int flags)
-{
-	__typeof__(&__openat_2) next = LIBC(__openat_2);
-
-	return hooks_opened(next ? next(directory_fd, path, flags)
-				 : raw_open(directory_fd, path, flags, 0),
-			    flags, directory_fd, path);
-}
-
-EXPORT int __openat64_2(int directory_fd, const char *path, int flags)
-{
-	__typeof__(&__openat64_2) next = LIBC(__openat64_2);
-
-	return hooks_opened(next ? next(directory_fd, path, flags)
-				 : raw_open(directory_fd, path, flags | O_LARGEFILE, 0),
-			    flags, directory_fd, path);
-}
+EXPORT_OPEN(open, 0)
+EXPORT_OPEN(open64, O_LARGEFILE)
+EXPORT_OPENAT(openat, 0)
+EXPORT_OPENAT(openat64, O_LARGEFILE)
+EXPORT_CREAT(creat, 0)
+EXPORT_CREAT(creat64, O_LARGEFILE)
+EXPORT_OPEN_2(__open_2, 0)
+EXPORT_OPEN_2(__open64_2, O_LARGEFILE)
+EXPORT_OPENAT_2(__openat_2, 0)
+EXPORT_OPENAT_2(__openat64_2, O_LARGEFILE)
 
 static int next_close(int fd)
 {
@@ -292,7 +259,7 @@ EXPORT int dup(int fd)
 {
 	__typeof__(&dup) next = LIBC(dup);
 
-	return hooks_duplicated(fd, next ? next(fd) : (int)syscall(SYS_dup, fd));
+	return note_duplicate(fd, next ? next(fd) : (int)syscall(SYS_dup, fd));
 }
 
 static int raw_dup3(int fd, int target, int flags)
@@ -317,7 +284,7 @@ static int duplicate_onto(int fd, int target, int flags, bool two)
 		hooks_close_end(target, &closing, false);
 	else if (closing.tracked)
 		fd_table_add(target);
-	return hooks_duplicated(fd, copy);
+	return note_duplicate(fd, copy);
 }
 
 EXPORT int dup2(int fd, int target)
@@ -347,7 +314,7 @@ static int call_fcntl(int fd, int command, void *argument, __typeof__(&fcntl) ne
 		next ? next(fd, command, argument) : (int)syscall(SYS_fcntl, fd, command, argument);
 
 	if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
-		hooks_duplicated(fd, result);
+		note_duplicate(fd, result);
 	return result;
 }
 

@@ -28,9 +28,6 @@ struct hooks_closing {
  * NULL. */
 int hooks_opened(int fd, int flags, int directory_fd, const char *path);
 
-/* Reports that `copy` is a duplicate of `fd`; returns copy. */
-int hooks_duplicated(int fd, int copy);
-
 /* Call these before and after closing fd, with nothing in between: after the real close, the number
  * may belong to another file. `failed`: the application learns that content was lost. */
 void hooks_close_begin(int fd, struct hooks_closing *closing);

@@ -58,25 +58,19 @@ static void *after_mmap(void *result, size_t length, int protection, int flags, 
 /* Not on 32-bit machines, where the system call differs between libcs: there only the kernel's
  * events show such writes. */
 #ifdef __LP64__
-EXPORT void *mmap(void *hint, size_t length, int protection, int flags, int fd, off_t offset)
-{
-	__typeof__(&mmap) next = LIBC_KNOWN(mmap);
-
-	return after_mmap(next ? next(hint, length, protection, flags, fd, offset)
-			       : (void *)syscall(SYS_mmap, hint, length, protection, flags, fd,
-						 offset),
-			  length, protection, flags, fd);
-}
-
-EXPORT void *mmap64(void *hint, size_t length, int protection, int flags, int fd, off64_t offset)
-{
-	__typeof__(&mmap64) next = LIBC_KNOWN(mmap64);
-
-	return after_mmap(next ? next(hint, length, protection, flags, fd, offset)
-			       : (void *)syscall(SYS_mmap, hint, length, protection, flags, fd,
-						 offset),
-			  length, protection, flags, fd);
-}
+#define EXPORT_MMAP(name, offset_type)                                                       \
+	EXPORT void *name(void *hint, size_t length, int protection, int flags, int fd,      \
+			  offset_type offset)                                                \
+	{                                                                                    \
+		__typeof__(&name) next = LIBC_KNOWN(name);                                   \
+                                                                                             \
+		return after_mmap(next ? next(hint, length, protection, flags, fd, offset)   \
+				       : (void *)syscall(SYS_mmap, hint, length, protection, \
+							 flags, fd, offset),                 \
+				  length, protection, flags, fd);                            \
+	}
+EXPORT_MMAP(mmap, off_t)
+EXPORT_MMAP(mmap64, off64_t)
 
 EXPORT int munmap(void *start, size_t length)
 {

@@ -154,24 +154,16 @@ static void report_process_end(int code)
 		channel_send_exiting(code, fd_table_next(0, ~0u) >= 0 ? SHIM_FLAG_UNFLUSHED : 0);
 }
 
-EXPORT void _exit(int status)
-{
-	__typeof__(&_exit) next = LIBC(_exit);
-
-	report_process_end(status);
-	if (next)
-		next(status);
-	for (;;)
-		syscall(SYS_exit_group, status);
-}
-
-EXPORT void _Exit(int status)
-{
-	__typeof__(&_Exit) next = LIBC(_Exit);
-
-	report_process_end(status);
-	if (next)
-		next(status);
-	for (;;)
-		syscall(SYS_exit_group, status);
-}
+#define EXPORT_EXIT(name)                                \
+	EXPORT void name(int status)                     \
+	{                                                \
+		__typeof__(&name) next = LIBC(name);     \
+                                                         \
+		report_process_end(status);              \
+		if (next)                                \
+			next(status);                    \
+		for (;;)                                 \
+			syscall(SYS_exit_group, status); \
+	}
+EXPORT_EXIT(_exit)
+EXPORT_EXIT(_Exit)

@@ -60,66 +60,34 @@ static handler *set_handler(int signal, handler *action, handler *(*next)(int, h
 	return sigterm_handler_end_change(signal, next(signal, action));
 }
 
-EXPORT handler *signal(int number, handler *action)
-{
-	return set_handler(number, action, LIBC(signal));
-}
-
-EXPORT handler *bsd_signal(int signal, handler *action)
-{
-	return set_handler(signal, action, LIBC(bsd_signal));
-}
-
-EXPORT handler *ssignal(int signal, handler *action)
-{
-	return set_handler(signal, action, LIBC(ssignal));
-}
-
-EXPORT handler *sysv_signal(int signal, handler *action)
-{
-	return set_handler(signal, action, LIBC(sysv_signal));
-}
-
-EXPORT handler *__sysv_signal(int signal, handler *action)
-{
-	return set_handler(signal, action, LIBC(__sysv_signal));
-}
-
-EXPORT handler *sigset(int signal, handler *action)
-{
-	return set_handler(signal, action, LIBC(sigset));
-}
-
-static int end_change(int signal, int result)
-{
-	sigterm_handler_end_change(signal, SIG_DFL);
-	return result;
-}
-
-EXPORT int sigignore(int signal)
-{
-	__typeof__(&sigignore) next = LIBC(sigignore);
-
-	if (!next) {
-		errno = ENOSYS;
-		return -1;
+#define EXPORT_SIGNAL(name)                                     \
+	EXPORT handler *name(int number, handler *action)       \
+	{                                                       \
+		return set_handler(number, action, LIBC(name)); \
 	}
-	if (!is_deferred(signal))
-		return next(signal);
-	sigterm_handler_begin_change();
-	return end_change(signal, next(signal));
-}
+EXPORT_SIGNAL(signal)
+EXPORT_SIGNAL(bsd_signal)
+EXPORT_SIGNAL(ssignal)
+EXPORT_SIGNAL(sysv_signal)
+EXPORT_SIGNAL(__sysv_signal)
+EXPORT_SIGNAL(sigset)
 
-EXPORT int siginterrupt(int signal, int interrupts)
-{
-	__typeof__(&siginterrupt) next = LIBC(siginterrupt);
-
-	if (!next) {
-		errno = ENOSYS;
-		return -1;
+#define EXPORT_CHANGE(name, parameters, arguments)           \
+	EXPORT int name parameters                           \
+	{                                                    \
+		__typeof__(&name) next = LIBC(name);         \
+		int result;                                  \
+                                                             \
+		if (!next) {                                 \
+			errno = ENOSYS;                      \
+			return -1;                           \
+		}                                            \
+		if (!is_deferred(signal))                    \
+			return next arguments;               \
+		sigterm_handler_begin_change();              \
+		result = next arguments;                     \
+		sigterm_handler_end_change(signal, SIG_DFL); \
+		return result;                               \
 	}
-	if (!is_deferred(signal))
-		return next(signal, interrupts);
-	sigterm_handler_begin_change();
-	return end_change(signal, next(signal, interrupts));
-}
+EXPORT_CHANGE(sigignore, (int signal), (signal))
+EXPORT_CHANGE(siginterrupt, (int signal, int interrupts), (signal, interrupts))

@@ -45,19 +45,15 @@ static FILE *after_fopen(FILE *stream, const char *path, const char *mode)
 	return stream;
 }
 
-EXPORT FILE *fopen(const char *restrict path, const char *restrict mode)
-{
-	__typeof__(&fopen) next = LIBC(fopen);
-
-	return after_fopen(next ? next(path, mode) : raw_fopen(path, mode), path, mode);
-}
-
-EXPORT FILE *fopen64(const char *restrict path, const char *restrict mode)
-{
-	__typeof__(&fopen64) next = LIBC(fopen64);
-
-	return after_fopen(next ? next(path, mode) : raw_fopen(path, mode), path, mode);
-}
+#define EXPORT_FOPEN(name)                                                                       \
+	EXPORT FILE *name(const char *restrict path, const char *restrict mode)                  \
+	{                                                                                        \
+		__typeof__(&name) next = LIBC(name);                                             \
+                                                                                                 \
+		return after_fopen(next ? next(path, mode) : raw_fopen(path, mode), path, mode); \
+	}
+EXPORT_FOPEN(fopen)
+EXPORT_FOPEN(fopen64)
 
 static FILE *reopen_stream(const char *path, const char *mode, FILE *stream,
 			   __typeof__(&freopen) next)
@@ -134,59 +130,22 @@ static int fail_with_enosys(void)
 	return -1;
 }
 
-EXPORT int mkstemp(char *pattern)
-{
-	__typeof__(&mkstemp) next = LIBC(mkstemp);
-
-	return next ? after_mkstemp(next(pattern)) : fail_with_enosys();
-}
-
-EXPORT int mkstemp64(char *pattern)
-{
-	__typeof__(&mkstemp64) next = LIBC(mkstemp64);
-
-	return next ? after_mkstemp(next(pattern)) : mkstemp(pattern);
-}
-
-EXPORT int mkostemp(char *pattern, int flags)
-{
-	__typeof__(&mkostemp) next = LIBC(mkostemp);
-
-	return next ? after_mkstemp(next(pattern, flags)) : fail_with_enosys();
-}
-
-EXPORT int mkostemp64(char *pattern, int flags)
-{
-	__typeof__(&mkostemp64) next = LIBC(mkostemp64);
-
-	return next ? after_mkstemp(next(pattern, flags)) : mkostemp(pattern, flags);
-}
-
-EXPORT int mkstemps(char *pattern, int suffix)
-{
-	__typeof__(&mkstemps) next = LIBC(mkstemps);
-
-	return next ? after_mkstemp(next(pattern, suffix)) : fail_with_enosys();
-}
-
-EXPORT int mkstemps64(char *pattern, int suffix)
-{
-	__typeof__(&mkstemps64) next = LIBC(mkstemps64);
-
-	return next ? after_mkstemp(next(pattern, suffix)) : mkstemps(pattern, suffix);
-}
-
-EXPORT int mkostemps(char *pattern, int suffix, int flags)
-{
-	__typeof__(&mkostemps) next = LIBC(mkostemps);
-
-	return next ? after_mkstemp(next(pattern, suffix, flags)) : fail_with_enosys();
-}
-
-EXPORT int mkostemps64(char *pattern, int suffix, int flags)
-{
-	__typeof__(&mkostemps64) next = LIBC(mkostemps64);
-
-	return next ? after_mkstemp(next(pattern, suffix, flags))
-		    : mkostemps(pattern, suffix, flags);
-}
+/* `otherwise`: where libc has none of that name. */
+#define EXPORT_MKSTEMP(name, parameters, arguments, otherwise)             \
+	EXPORT int name parameters                                         \
+	{                                                                  \
+		__typeof__(&name) next = LIBC(name);                       \
+                                                                           \
+		return next ? after_mkstemp(next arguments) : (otherwise); \
+	}
+EXPORT_MKSTEMP(mkstemp, (char *pattern), (pattern), fail_with_enosys())
+EXPORT_MKSTEMP(mkstemp64, (char *pattern), (pattern), mkstemp(pattern))
+EXPORT_MKSTEMP(mkostemp, (char *pattern, int flags), (pattern, flags), fail_with_enosys())
+EXPORT_MKSTEMP(mkostemp64, (char *pattern, int flags), (pattern, flags), mkostemp(pattern, flags))
+EXPORT_MKSTEMP(mkstemps, (char *pattern, int suffix), (pattern, suffix), fail_with_enosys())
+EXPORT_MKSTEMP(mkstemps64, (char *pattern, int suffix), (pattern, suffix),
+	       mkstemps(pattern, suffix))
+EXPORT_MKSTEMP(mkostemps, (char *pattern, int suffix, int flags), (pattern, suffix, flags),
+	       fail_with_enosys())
+EXPORT_MKSTEMP(mkostemps64, (char *pattern, int suffix, int flags), (pattern, suffix, flags),
+	       mkostemps(pattern, suffix, flags))
