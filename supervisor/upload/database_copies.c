@@ -11,34 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-struct database {
-	char *path;
-	char *copy;    /* NULL: there is none yet, or */
-	bool left_out; /* it could not be copied */
-};
-
-struct database_copies {
-	struct workspace *workspace;
-	struct database *items;
-	size_t count;
-	struct path_set warned; /* marked: its warning has been given */
-};
-
-struct database_copies *database_copies_new(struct workspace *workspace)
+void database_copies_release(struct database_copies *copies)
 {
-	struct database_copies *copies = memory_new(sizeof(*copies));
-
-	copies->workspace = workspace;
-	return copies;
-}
-
-void database_copies_free(struct database_copies *copies)
-{
-	if (!copies)
-		return;
 	database_copies_remove(copies);
 	path_set_release(&copies->warned);
-	free(copies);
 }
 
 /* In our folder. */

@@ -13,38 +13,6 @@
 /* Smaller files are not worth a request of their own: the snapshot sends them. */
 #define LARGE_FILE_SIZE ((off_t)4 << 20)
 
-struct early_upload_paths {
-	struct snapshot_id id, parent;
-	char **closed, **open;
-};
-
-struct early_upload {
-	struct early_upload_options options;
-	struct cancel cancel;
-	atomic_bool enough;  /* a snapshot waits */
-	atomic_bool renewed; /* `next` has newer paths */
-	bool busy;
-
-	/* Owned by the worker while busy. */
-	struct early_upload_paths now;
-	/* What is to come after it; none while `renewed` is not set. */
-	struct early_upload_paths next;
-};
-
-int early_upload_new(const struct early_upload_options *options, struct early_upload **result,
-		     struct err *err)
-{
-	struct early_upload *early = memory_new(sizeof(*early));
-
-	early->options = *options;
-	if (cancel_init(&early->cancel, err) < 0) {
-		free(early);
-		return -1;
-	}
-	*result = early;
-	return 0;
-}
-
 static void release_paths(struct early_upload_paths *paths)
 {
 	path_list_free(paths->closed);
@@ -52,19 +20,17 @@ static void release_paths(struct early_upload_paths *paths)
 	*paths = (struct early_upload_paths){0};
 }
 
-void early_upload_free(struct early_upload *early)
+void early_upload_release(struct early_upload *early)
 {
-	if (!early)
-		return;
 	release_paths(&early->now);
 	release_paths(&early->next);
 	cancel_release(&early->cancel);
-	free(early);
 }
 
 static size_t keep_large(const struct early_upload *early, char **paths)
 {
-	auto_close int directory = held_directory_open(early->options.directory, NULL);
+	auto_close int directory =
+		held_directory_open(early->owner->options.workspace->directory, NULL);
 	size_t kept = 0;
 
 	for (char **path = paths; *path; path++) {
@@ -101,7 +67,7 @@ static void send_paths(struct early_upload *early, char **paths, bool growing)
 	struct presave_request request = {
 		.id = early->now.id,
 		.parent = early->now.parent,
-		.directory = early->options.directory,
+		.directory = early->owner->options.workspace->directory,
 		.path_count = keep_large(early, paths),
 		.paths = (const char *const *)paths,
 		.growing = growing,
@@ -116,7 +82,8 @@ static void send_paths(struct early_upload *early, char **paths, bool growing)
 		return;
 	/* A failure loses nothing: the snapshot sends the file again, and reports the store's
 	 * error. */
-	if (storage_presave(early->options.storage, &request, &result, &early->cancel, &err) < 0)
+	if (storage_presave(early->owner->options.storage, &request, &result, &early->cancel,
+			    &err) < 0)
 		log_debug("%s", err.text);
 	else if (result.chunks_sent > 0)
 		log_debug("early upload: sent %u chunks, %u whole files", result.chunks_sent,
@@ -139,7 +106,8 @@ static void start_upload(struct early_upload *early)
 	early->now = early->next;
 	early->next = (struct early_upload_paths){0};
 	atomic_store(&early->renewed, false);
-	workers_run(early->options.workers, early_upload_worker, on_early_upload_done, early);
+	workers_run(early->owner->options.workers, early_upload_worker, on_early_upload_done,
+		    early);
 }
 
 static void on_early_upload_done(void *arg)
@@ -151,7 +119,7 @@ static void on_early_upload_done(void *arg)
 	if (!is_to_yield(early) && atomic_load(&early->renewed))
 		start_upload(early);
 	else
-		early->options.finished(early->options.arg);
+		snapshot_queue_start_waiting(early->owner);
 }
 
 void early_upload_start(struct early_upload *early, struct snapshot_id id,
@@ -164,11 +132,6 @@ void early_upload_start(struct early_upload *early, struct snapshot_id id,
 		return;
 	atomic_store(&early->enough, false);
 	start_upload(early);
-}
-
-bool early_upload_is_busy(const struct early_upload *early)
-{
-	return early->busy;
 }
 
 void early_upload_yield(struct early_upload *early)

@@ -130,7 +130,7 @@ bool snapshot_excludes(void *arg, const char *path)
 	note_match(run, path);
 	/* Of a checkpoint that is being deleted, some files were opened and others not. */
 	if (snapshot_leaves_out(run, path) || (number >= 0 && has_number(&run->deleted, number)) ||
-	    database_copies_exclude(run->owner->databases, path))
+	    database_copies_exclude(&run->owner->databases, path))
 		return true;
 	if (!run->confirmed && number >= 0) {
 		path_set_mark(&run->walked.paths, path, 1);
@@ -226,21 +226,21 @@ bool snapshot_is_running_path(void *arg, const char *path)
 
 	return file_patterns_kind(run->owner->options.patterns, path) == FILE_KIND_RUNNING ||
 	       snapshot_plan_lists(run->plan.running, path) ||
-	       database_copies_include(run->owner->databases, path);
+	       database_copies_include(&run->owner->databases, path);
 }
 
 const char *snapshot_database_copy(void *arg, const char *path)
 {
 	struct snapshot_run *run = arg;
 
-	return database_copies_source(run->owner->databases, path);
+	return database_copies_source(&run->owner->databases, path);
 }
 
 int snapshot_database_directory(void *arg)
 {
 	const struct snapshot_run *run = arg;
 
-	return database_copies_directory(run->owner->databases);
+	return database_copies_directory(&run->owner->databases);
 }
 
 bool snapshot_has_no_live_database(void *arg, const char *path)

@@ -21,19 +21,10 @@ enum {
 	ROOM_TRIES_MOST = 3,
 };
 
-static void start_waiting_snapshot(void *arg);
-
 int snapshot_queue_new(const struct snapshot_queue_options *options, struct snapshot_queue **result,
 		       struct err *err)
 {
 	struct snapshot_queue *queue = memory_new(sizeof(*queue));
-	struct early_upload_options early_upload = {
-		.workers = options->workers,
-		.storage = options->storage,
-		.directory = options->workspace->directory,
-		.finished = start_waiting_snapshot,
-		.arg = queue,
-	};
 
 	queue->options = *options;
 	if (options->retention) {
@@ -42,13 +33,11 @@ int snapshot_queue_new(const struct snapshot_queue_options *options, struct snap
 	}
 	queue->newest = options->parent;
 	queue->held_number = -1;
-	queue->databases = database_copies_new(options->workspace);
-	if (cancel_init(&queue->cancel, err) < 0) {
-		database_copies_free(queue->databases);
-		free(queue);
-		return -1;
-	}
-	if (early_upload_new(&early_upload, &queue->early_upload, err) < 0) {
+	queue->databases.workspace = options->workspace;
+	queue->early_upload.owner = queue;
+	queue->early_upload.cancel.fd = -1;
+	if (cancel_init(&queue->cancel, err) < 0 ||
+	    cancel_init(&queue->early_upload.cancel, err) < 0) {
 		snapshot_queue_free(queue);
 		return -1;
 	}
@@ -79,8 +68,8 @@ void snapshot_queue_free(struct snapshot_queue *queue)
 		return;
 	if (queue->running)
 		run_free(queue->running);
-	early_upload_free(queue->early_upload);
-	database_copies_free(queue->databases);
+	early_upload_release(&queue->early_upload);
+	database_copies_release(&queue->databases);
 	cancel_release(&queue->cancel);
 	free(queue);
 }
@@ -156,7 +145,7 @@ static bool confirm_still_complete(void *arg)
 		/* It would say nothing of the checkpoints of others that are there. */
 		if (!run->report.round.beside && !run->report.round.older)
 			write_completion_record(run);
-		database_copies_make(queue->databases, &queue->cancel);
+		database_copies_make(&queue->databases, &queue->cancel);
 	}
 	return complete;
 }
@@ -213,10 +202,10 @@ static void take_snapshot_worker(void *arg)
 		request.gang_keeper = options->keeper;
 		request.gang_kept = run->kept;
 	}
-	database_copies_find(queue->databases, snapshot_has_no_live_database, run, &queue->cancel);
+	database_copies_find(&queue->databases, snapshot_has_no_live_database, run, &queue->cancel);
 	run->report.durable = storage_save(options->storage, &request, &run->report.result,
 					   &queue->cancel, &run->report.err) == 0;
-	database_copies_remove(queue->databases);
+	database_copies_remove(&queue->databases);
 	/* What an earlier end has left torn is of no use any more. */
 	if (run->report.durable)
 		(void)workspace_drop_torn(options->workspace);
@@ -306,7 +295,7 @@ static void on_snapshot_done(void *arg)
 		queue->newest = report.id;
 		atomic_store(&queue->advanced_ms, clock_monotonic_ms());
 	}
-	start_waiting_snapshot(queue);
+	snapshot_queue_start_waiting(queue);
 	queue->options.finished(queue->options.arg, &report);
 	path_list_free(report.matched);
 }
@@ -400,10 +389,8 @@ void snapshot_queue_start(struct snapshot_queue *queue, const struct checkpoint 
 	workers_run(queue->options.workers, take_snapshot_worker, on_snapshot_done, run);
 }
 
-static void start_waiting_snapshot(void *arg)
+void snapshot_queue_start_waiting(struct snapshot_queue *queue)
 {
-	struct snapshot_queue *queue = arg;
-
 	if (!queue->waiting)
 		return;
 	if (queue->options.of_gang) {
@@ -416,18 +403,17 @@ static void start_waiting_snapshot(void *arg)
 
 void snapshot_queue_submit(struct snapshot_queue *queue, const struct checkpoint *checkpoint)
 {
-	bool busy = queue->options.kept_by_other || queue->running ||
-		    early_upload_is_busy(queue->early_upload);
+	bool busy = queue->options.kept_by_other || queue->running || queue->early_upload.busy;
 
 	if (!busy && !queue->options.of_gang) {
 		snapshot_queue_start(queue, checkpoint, NULL);
 		return;
 	}
-	early_upload_yield(queue->early_upload);
+	early_upload_yield(&queue->early_upload);
 	queue->waiting = true;
 	queue->next = *checkpoint;
 	if (!busy)
-		start_waiting_snapshot(queue);
+		snapshot_queue_start_waiting(queue);
 }
 
 void snapshot_queue_upload_early(struct snapshot_queue *queue, char **closed, char **open)
@@ -435,13 +421,13 @@ void snapshot_queue_upload_early(struct snapshot_queue *queue, char **closed, ch
 	struct snapshot_id next = {queue->options.attempt, queue->sequence + 1};
 	bool none = snapshot_id_is_none(queue->newest);
 
-	early_upload_start(queue->early_upload, next, none ? queue->options.parent : queue->newest,
+	early_upload_start(&queue->early_upload, next, none ? queue->options.parent : queue->newest,
 			   closed, open);
 }
 
 void snapshot_queue_stop_early(struct snapshot_queue *queue)
 {
-	early_upload_stop(queue->early_upload);
+	early_upload_stop(&queue->early_upload);
 }
 
 bool snapshot_queue_is_busy(const struct snapshot_queue *queue)
@@ -473,7 +459,7 @@ int64_t snapshot_queue_began_ms(const struct snapshot_queue *queue)
 void snapshot_queue_cancel(struct snapshot_queue *queue)
 {
 	queue->waiting = false;
-	early_upload_stop(queue->early_upload);
+	early_upload_stop(&queue->early_upload);
 	cancel_raise(&queue->cancel);
 }
 

@@ -27,12 +27,19 @@
  * saved. Blocks; lives on one worker thread.
  */
 
-struct database_copies;
+struct database_copies {
+	struct workspace *workspace; /* set by the owner; borrowed */
+	struct database {
+		char *path;
+		char *copy;    /* NULL: there is none yet, or */
+		bool left_out; /* it could not be copied */
+	} * items;
+	size_t count;
+	struct path_set warned; /* marked: its warning has been given */
+};
 
-/* `workspace` is borrowed. The caller frees with database_copies_free(). */
-struct database_copies *database_copies_new(struct workspace *workspace);
-/* Removes the copies too. NULL is fine. */
-void database_copies_free(struct database_copies *copies);
+/* Removes the copies too. */
+void database_copies_release(struct database_copies *copies);
 
 /* Before the snapshot: removes what an earlier one left, and finds the databases. `skip` says which
  * files are none of ours: what is not saved, and what is part of a checkpoint. */
@@ -133,29 +140,33 @@ int database_backup(const struct database_place *from, const struct database_pla
  * here blocks.
  */
 
-struct early_upload;
-
-struct early_upload_options {
-	struct workers *workers;
-	struct storage *storage;
-	const char *directory;       /* borrowed */
-	void (*finished)(void *arg); /* on the loop, when none runs or waits any more */
-	void *arg;
+struct early_upload_paths {
+	struct snapshot_id id, parent;
+	char **closed, **open;
 };
 
-int early_upload_new(const struct early_upload_options *options, struct early_upload **early_upload,
-		     struct err *err);
+struct early_upload {
+	struct snapshot_queue *owner;
+	struct cancel cancel;
+	atomic_bool enough;  /* a snapshot waits */
+	atomic_bool renewed; /* `next` has newer paths */
+	bool busy;
+
+	/* Owned by the worker while busy. */
+	struct early_upload_paths now;
+	/* What is to come after it; none while `renewed` is not set. */
+	struct early_upload_paths next;
+};
+
 /* Call after workers_free(), which waits for the running upload. */
-void early_upload_free(struct early_upload *early_upload);
+void early_upload_release(struct early_upload *early_upload);
 
 /* `closed`, `open`: relative paths, NULL-terminated; takes ownership. `id` and `parent` are those
  * of the snapshot that will follow. An early upload that runs goes on to these when it is done
  * with what its files have grown by so far. */
 void early_upload_start(struct early_upload *early_upload, struct snapshot_id id,
 			struct snapshot_id parent, char **closed, char **open);
-bool early_upload_is_busy(const struct early_upload *early_upload);
-/* Ends the running upload soon: packs that are under way are still sent. `finished` is still
- * called. */
+/* Ends the running upload soon: packs that are under way are still sent. */
 void early_upload_yield(struct early_upload *early_upload);
 /* Ends it at once and for good. Call before workers_free(). */
 void early_upload_stop(struct early_upload *early_upload);
@@ -215,8 +226,8 @@ struct snapshot_queue {
 	uint32_t sequence;
 	struct snapshot_id newest;
 	struct snapshot_run *running;
-	struct early_upload *early_upload;
-	struct database_copies *databases; /* the worker's */
+	struct early_upload early_upload;
+	struct database_copies databases; /* the worker's */
 	bool waiting;
 	struct checkpoint next; /* while waiting */
 	uint64_t generation;    /* of the last snapshot that was tried */
@@ -229,6 +240,8 @@ struct snapshot_queue {
 
 /* --- snapshot_queue.c --- */
 
+/* Begins the snapshot that waits, if there is one; of a gang, asks for its round. */
+void snapshot_queue_start_waiting(struct snapshot_queue *queue);
 /* Plans a snapshot of this checkpoint, or of a newer one, and begins it. `round` NULL: there is no
  * gang, and it gets the next number. */
 void snapshot_queue_start(struct snapshot_queue *queue, const struct checkpoint *checkpoint,

@@ -15,7 +15,7 @@ struct contents *contents_new(void)
 
 	workspace_init(&contents->workspace, "/nonexistent/simulated");
 	contents->queue.options.workspace = &contents->workspace;
-	contents->queue.databases = database_copies_new(&contents->workspace);
+	contents->queue.databases.workspace = &contents->workspace;
 	contents->run.owner = &contents->queue;
 	return contents;
 }
@@ -31,7 +31,7 @@ void contents_free(struct contents *contents)
 	path_list_free(contents->run.read.texts.paths);
 	free(contents->run.walked.numbers.items);
 	free(contents->run.deleted.items);
-	database_copies_free(contents->queue.databases);
+	database_copies_release(&contents->queue.databases);
 	workspace_release(&contents->workspace);
 	free(contents);
 }

@@ -34,7 +34,7 @@ static void test_copies(void **state)
 	struct fixture f;
 	struct workspace workspace;
 	auto_free char *copy = NULL, *folder = NULL;
-	struct database_copies *copies;
+	struct database_copies copies = {.workspace = &workspace};
 
 	(void)state;
 	fixture_start(&f, "truncated.db");
@@ -46,40 +46,39 @@ static void test_copies(void **state)
 	write_file(&f, "metrics.csv-wal", "no side file");
 	write_file(&f, "empty.db", "");
 	workspace_init(&workspace, f.directory);
-	copies = database_copies_new(&workspace);
 	/* Left by a process that was killed. */
 	folder = workspace_path_beside(&workspace, "databases", NULL);
 	assert_int_equal(file_make_directories(folder, 0700, NULL), 0);
-	database_copies_find(copies, is_skipped, NULL, NULL);
-	assert_true(database_copies_include(copies, "deep/er/study.db"));
-	assert_true(database_copies_exclude(copies, "deep/er/study.db-wal"));
-	assert_null(database_copies_source(copies, "deep/er/study.db"));
-	assert_false(database_copies_exclude(copies, "truncated.db"));
+	database_copies_find(&copies, is_skipped, NULL, NULL);
+	assert_true(database_copies_include(&copies, "deep/er/study.db"));
+	assert_true(database_copies_exclude(&copies, "deep/er/study.db-wal"));
+	assert_null(database_copies_source(&copies, "deep/er/study.db"));
+	assert_false(database_copies_exclude(&copies, "truncated.db"));
 
-	database_copies_make(copies, NULL);
-	copy = workspace_path_beside(&workspace, database_copies_source(copies, "deep/er/study.db"),
-				     NULL);
+	database_copies_make(&copies, NULL);
+	copy = workspace_path_beside(&workspace,
+				     database_copies_source(&copies, "deep/er/study.db"), NULL);
 	assert_query(copy, "SELECT n FROM t", "7");
-	assert_false(database_copies_exclude(copies, "deep/er/study.db"));
-	assert_true(database_copies_exclude(copies, "deep/er/study.db-wal"));
-	assert_true(database_copies_exclude(copies, "deep/er/study.db-journal"));
+	assert_false(database_copies_exclude(&copies, "deep/er/study.db"));
+	assert_true(database_copies_exclude(&copies, "deep/er/study.db-wal"));
+	assert_true(database_copies_exclude(&copies, "deep/er/study.db-journal"));
 	/* Damaged: it is left out, with its side files. */
-	assert_null(database_copies_source(copies, "truncated.db"));
-	assert_true(database_copies_exclude(copies, "truncated.db"));
-	assert_true(database_copies_exclude(copies, "truncated.db-wal"));
+	assert_null(database_copies_source(&copies, "truncated.db"));
+	assert_true(database_copies_exclude(&copies, "truncated.db"));
+	assert_true(database_copies_exclude(&copies, "truncated.db-wal"));
 	/* Skipped, or no database. */
-	assert_false(database_copies_include(copies, "step-1/state.db"));
-	assert_null(database_copies_source(copies, "step-1/state.db"));
-	assert_false(database_copies_exclude(copies, "step-1/state.db"));
-	assert_false(database_copies_exclude(copies, "step-1/state.db-wal"));
-	assert_null(database_copies_source(copies, "metrics.csv"));
-	assert_false(database_copies_exclude(copies, "metrics.csv-wal"));
+	assert_false(database_copies_include(&copies, "step-1/state.db"));
+	assert_null(database_copies_source(&copies, "step-1/state.db"));
+	assert_false(database_copies_exclude(&copies, "step-1/state.db"));
+	assert_false(database_copies_exclude(&copies, "step-1/state.db-wal"));
+	assert_null(database_copies_source(&copies, "metrics.csv"));
+	assert_false(database_copies_exclude(&copies, "metrics.csv-wal"));
 
-	database_copies_remove(copies);
+	database_copies_remove(&copies);
 	assert_false(file_exists(folder));
-	assert_null(database_copies_source(copies, "deep/er/study.db"));
-	assert_false(database_copies_exclude(copies, "truncated.db"));
-	database_copies_free(copies);
+	assert_null(database_copies_source(&copies, "deep/er/study.db"));
+	assert_false(database_copies_exclude(&copies, "truncated.db"));
+	database_copies_release(&copies);
 	workspace_release(&workspace);
 	fixture_stop(&f);
 }
@@ -88,18 +87,17 @@ static void test_none(void **state)
 {
 	struct fixture f;
 	struct workspace workspace;
-	struct database_copies *copies;
+	struct database_copies copies = {.workspace = &workspace};
 
 	(void)state;
 	fixture_start(&f, "none");
 	write_file(&f, "w", "weights");
 	workspace_init(&workspace, f.directory);
-	copies = database_copies_new(&workspace);
-	database_copies_find(copies, NULL, NULL, NULL);
-	database_copies_make(copies, NULL);
-	assert_null(database_copies_source(copies, "w"));
-	assert_false(database_copies_exclude(copies, "w"));
-	database_copies_free(copies);
+	database_copies_find(&copies, NULL, NULL, NULL);
+	database_copies_make(&copies, NULL);
+	assert_null(database_copies_source(&copies, "w"));
+	assert_false(database_copies_exclude(&copies, "w"));
+	database_copies_release(&copies);
 	workspace_release(&workspace);
 	fixture_stop(&f);
 }
