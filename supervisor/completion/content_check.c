@@ -270,9 +270,8 @@ static int list_files(struct state *state, bool all, struct err *err)
 	state->files = (struct snapshot_files){0};
 	if (!fresh || all)
 		return file_list_read_at(state->directory, &state->files, err);
-	for (size_t i = 0; i < fresh->bucket_count; i++)
-		for (const struct path_entry *file = fresh->buckets[i]; file; file = file->next)
-			mark_near(&near, file->path);
+	for (const struct path_entry *file = fresh->first; file; file = file->next)
+		mark_near(&near, file->path);
 	return file_list_read_some(state->directory, is_near, &near, &state->files, err);
 }
 

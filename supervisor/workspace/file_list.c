@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <search.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -126,105 +127,55 @@ bool file_list_same_file(const struct snapshot_file *a, const struct snapshot_fi
 
 /* --- sets and lists of paths --- */
 
-static size_t bucket_of(const struct path_set *set, const char *path)
+static int compare_entries(const void *a, const void *b)
 {
-	uint64_t hash = 14695981039346656037u;
-
-	for (; *path; path++)
-		hash = (hash ^ (unsigned char)*path) * 1099511628211u;
-	return hash % set->bucket_count;
+	return strcmp(((const struct path_entry *)a)->path, ((const struct path_entry *)b)->path);
 }
 
-static struct path_entry **find_entry_link(const struct path_set *set, const char *path)
+static struct path_entry *find_entry(const struct path_set *set, const char *path)
 {
-	struct path_entry **link;
+	const struct path_entry wanted = {.path = (char *)path};
+	struct path_entry *const *found = tfind(&wanted, &set->root, compare_entries);
 
-	if (set->bucket_count == 0)
-		return NULL;
-	for (link = &set->buckets[bucket_of(set, path)]; *link; link = &(*link)->next) {
-		if (strcmp((*link)->path, path) == 0)
-			break;
-	}
-	return link;
+	return found ? *found : NULL;
 }
 
-static void insert_entry(struct path_set *set, struct path_entry *entry)
+static void free_entry(void *arg)
 {
-	struct path_entry **bucket = &set->buckets[bucket_of(set, entry->path)];
+	struct path_entry *entry = arg;
 
-	entry->next = *bucket;
-	*bucket = entry;
-}
-
-/* Removes all entries from the table and returns them as a list. */
-static struct path_entry *take_all_entries(struct path_set *set)
-{
-	struct path_entry *all = NULL;
-
-	for (size_t i = 0; i < set->bucket_count; i++) {
-		while (set->buckets[i]) {
-			struct path_entry *entry = set->buckets[i];
-			set->buckets[i] = entry->next;
-			entry->next = all;
-			all = entry;
-		}
-	}
-	return all;
-}
-
-static void grow_buckets(struct path_set *set)
-{
-	size_t count = set->bucket_count ? 4 * set->bucket_count : 64;
-	struct path_entry *all = take_all_entries(set);
-
-	free(set->buckets);
-	set->buckets = memory_new(count * sizeof(struct path_entry *));
-	set->bucket_count = count;
-	while (all) {
-		struct path_entry *next = all->next;
-		insert_entry(set, all);
-		all = next;
-	}
+	free(entry->path);
+	free(entry);
 }
 
 void path_set_release(struct path_set *set)
 {
-	for (struct path_entry *entry = take_all_entries(set); entry;) {
-		struct path_entry *next = entry->next;
-
-		free(entry->path);
-		free(entry);
-		entry = next;
-	}
-	free(set->buckets);
+	tdestroy(set->root, free_entry);
 	*set = (struct path_set){0};
 }
 
 unsigned path_set_marks(const struct path_set *set, const char *path)
 {
-	struct path_entry **link = find_entry_link(set, path);
+	const struct path_entry *entry = find_entry(set, path);
 
-	return link && *link ? (*link)->marks : 0;
+	return entry ? entry->marks : 0;
 }
 
 void path_set_mark(struct path_set *set, const char *path, unsigned marks)
 {
-	struct path_entry **link = find_entry_link(set, path);
-	struct path_entry *entry;
+	struct path_entry *entry = find_entry(set, path);
 
-	if (link && *link) {
-		(*link)->marks |= marks;
-		return;
+	if (!entry && marks != 0) {
+		entry = memory_new(sizeof(*entry));
+		entry->path = text_copy(path);
+		entry->next = set->first;
+		set->first = entry;
+		set->count++;
+		if (!tsearch(entry, &set->root, compare_entries))
+			abort();
 	}
-	if (marks == 0)
-		return;
-	if (set->count >= set->bucket_count)
-		grow_buckets(set);
-	entry = memory_new(sizeof(*entry));
-	entry->path = text_copy(path);
-	entry->marks = marks;
-	insert_entry(set, entry);
-	set->count++;
+	if (entry)
+		entry->marks |= marks;
 }
 
 bool path_set_is_below(const char *path, const char *directory)

@@ -41,8 +41,8 @@ int64_t file_list_time_ns(const struct timespec *time);
  * False if one is NULL. */
 bool file_list_same_file(const struct snapshot_file *a, const struct snapshot_file *b);
 
-/* PURE. A hash table of relative paths with marks, which are bits that the caller defines. A path
- * without marks is not in it. */
+/* PURE. A set of relative paths with marks, which are bits that the caller defines. A path without
+ * marks is not in it. */
 
 struct path_entry {
 	char *path;
@@ -50,10 +50,10 @@ struct path_entry {
 	struct path_entry *next;
 };
 
-/* An entry without marks does not exist. */
 struct path_set {
-	struct path_entry **buckets;
-	size_t bucket_count, count;
+	void *root;               /* of tsearch(3) */
+	struct path_entry *first; /* of all, in no order */
+	size_t count;
 };
 
 void path_set_release(struct path_set *set);
