@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/syscall.h>
 
@@ -15,9 +14,6 @@
 #ifndef SYS_openat2
 #define SYS_openat2 437
 #endif
-
-/* A rename elsewhere in the tree may ask for another try (openat2(2), EAGAIN). */
-#define TRIES_MOST 64
 
 /* --- openat2 --- */
 
@@ -28,34 +24,8 @@ static long call_openat2(int directory, const char *path, int flags, mode_t mode
 		.mode = flags & O_CREAT ? mode : 0,
 		.resolve = resolve,
 	};
-	long fd = -1;
 
-	for (int i = 0; i < TRIES_MOST; i++) {
-		fd = syscall(SYS_openat2, directory, path, &how, sizeof(how));
-		if (fd >= 0 || (errno != EAGAIN && errno != EINTR))
-			break;
-	}
-	return fd;
-}
-
-/* Older kernels lack it, and filters of containers that do not know it answer EPERM. */
-static bool has_openat2(void)
-{
-	static atomic_int known; /* 0: not yet; 1: yes; -1: no */
-	int answer = atomic_load(&known);
-
-	if (answer == 0) {
-		int error = errno;
-		long fd = call_openat2(AT_FDCWD, "/", O_PATH | O_DIRECTORY, 0,
-				       RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
-
-		if (fd >= 0)
-			close((int)fd);
-		answer = fd >= 0 ? 1 : -1;
-		atomic_store(&known, answer);
-		errno = error;
-	}
-	return answer > 0;
+	return syscall(SYS_openat2, directory, path, &how, sizeof(how));
 }
 
 /* Each directory on the way, and the file at its end, without following a link. */
@@ -90,15 +60,19 @@ static int open_by_component(int directory, const char *path, int flags, mode_t 
 
 int beneath_open(int directory, const char *path, int flags, mode_t mode)
 {
+	long fd;
+
 	/* openat2 would take one that stays below: here it is the same everywhere. */
 	if (text_path_climbs(path)) {
 		errno = EXDEV;
 		return -1;
 	}
-	if (!has_openat2())
-		return open_by_component(directory, path, flags, mode);
-	return (int)call_openat2(directory, path, flags | O_NOFOLLOW, mode,
-				 RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+	fd = call_openat2(directory, path, flags | O_NOFOLLOW, mode,
+			  RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+	/* Older kernels lack it, filters of containers that do not know it answer EPERM, and a
+	 * rename elsewhere in the tree makes it fail with EAGAIN. */
+	return fd >= 0 || errno == ENOENT ? (int)fd
+					  : open_by_component(directory, path, flags, mode);
 }
 
 int beneath_open_directory(int directory, const char *path)
@@ -108,10 +82,6 @@ int beneath_open_directory(int directory, const char *path)
 
 int beneath_open_without_links(int directory, const char *path, int flags)
 {
-	if (!has_openat2()) {
-		errno = ENOSYS;
-		return -1;
-	}
 	return (int)call_openat2(directory, path, flags | O_DIRECTORY, 0,
 				 RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 }

@@ -71,8 +71,8 @@ int beneath_parent_of(struct beneath_parent *parent, const char *path, const cha
 void beneath_parent_close(struct beneath_parent *parent);
 AUTO(struct beneath_parent, beneath_parent_close);
 
-/* A directory by any path without links, as openat(2) takes it, for held_directory.c. ENOSYS: the
- * kernel cannot tell. */
+/* A directory by any path without links, as openat(2) takes it, for held_directory.c. Any errno but
+ * ENOENT: the kernel may not be able to tell. */
 int beneath_open_without_links(int directory, const char *path, int flags);
 
 #endif

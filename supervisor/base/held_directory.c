@@ -170,7 +170,7 @@ static int open_from(int from, const char *path, int flags, const mode_t *make, 
 
 	if (fd >= 0)
 		return steal_fd(&fd);
-	if (errno == ELOOP || errno == ENOSYS || (make && errno == ENOENT)) {
+	if (make || errno != ENOENT) {
 		resolution.mode = make ? *make : 0;
 		/* An absolute path asks nothing of the working directory, which may be closed to
 		 * us. */
