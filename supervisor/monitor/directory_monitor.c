@@ -1,4 +1,3 @@
-#include "directory_poller.h"
 #include "monitor.h"
 
 #include "base/cleanup.h"
@@ -19,14 +18,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* --- directory_scan --- */
-
 #define INTERVAL_LEAST_MS 100
 #define INTERVAL_MOST_MS 5000
 #define INTERVAL_SHARE 20
 
 void directory_scan_compare(const struct snapshot_files *before, const struct snapshot_files *now,
-			    directory_scan_fn *changed, void *arg)
+			    void (*changed)(void *arg, const char *path), void *arg)
 {
 	size_t old = 0;
 
@@ -55,13 +52,16 @@ int64_t directory_scan_interval_ms(int64_t quiet_ms, int64_t took_ms)
 	return took_ms * INTERVAL_SHARE > interval ? took_ms * INTERVAL_SHARE : interval;
 }
 
-/* --- directory_poller --- */
-
 #define DEEPEST 64
 
-struct directory_poller {
+struct directory_monitor {
 	struct directory_monitor_options options;
-	struct workers *workers;
+	struct inotify_watch *watch; /* NULL: it cannot be watched */
+	struct err unwatched;        /* why `watch` is NULL */
+	bool open;
+
+	/* The scans. */
+	struct workers *workers; /* NULL: none, the kernel reports everything */
 	struct timer timer;
 	struct snapshot_files last;
 	bool any; /* `last` is one, or all files are new */
@@ -112,138 +112,88 @@ static bool scan_directory(const char *directory, struct snapshot_files *scan)
 	return complete && walk_check(&walk, NULL) == 0;
 }
 
-static void poller_worker(void *arg)
+static void scan(void *arg)
 {
-	struct directory_poller *poller = arg;
+	struct directory_monitor *monitor = arg;
+	const char *directory = monitor->options.directory;
 	struct statx status;
 
-	poller->began_ms = clock_monotonic_ms();
-	poller->now = (struct snapshot_files){0};
+	monitor->began_ms = clock_monotonic_ms();
+	monitor->now = (struct snapshot_files){0};
 	/* Asking for the directory makes its names be read anew. */
-	poller->complete = stat_entry(AT_FDCWD, poller->options.directory, &status) == 0 &&
-			   scan_directory(poller->options.directory, &poller->now);
-	file_list_sort(&poller->now);
-	poller->took_ms = clock_monotonic_ms() - poller->began_ms;
+	monitor->complete = stat_entry(AT_FDCWD, directory, &status) == 0 &&
+			    scan_directory(directory, &monitor->now);
+	file_list_sort(&monitor->now);
+	monitor->took_ms = clock_monotonic_ms() - monitor->began_ms;
 }
 
 static void report_changed_path(void *arg, const char *path)
 {
-	const struct directory_poller *poller = arg;
+	const struct directory_monitor *monitor = arg;
 
-	poller->options.said(poller->options.arg,
-			     &(struct dir_event){
-				     .change = DIR_CHANGED,
-				     .path = path,
-				     .since_ms = poller->reported_began_ms,
-			     });
+	monitor->options.said(monitor->options.arg,
+			      &(struct dir_event){
+				      .change = DIR_CHANGED,
+				      .path = path,
+				      .since_ms = monitor->reported_began_ms,
+			      });
 }
 
 /* One that broke off is no word: what it did not see would be new the next time. */
-static void report_changes(struct directory_poller *poller)
+static void report_changes(struct directory_monitor *monitor)
 {
-	if (!poller->complete) {
-		snapshot_files_release(&poller->now);
+	if (!monitor->complete) {
+		snapshot_files_release(&monitor->now);
 		return;
 	}
-	if (poller->any)
-		directory_scan_compare(&poller->last, &poller->now, report_changed_path, poller);
-	snapshot_files_release(&poller->last);
-	poller->last = poller->now;
-	poller->now = (struct snapshot_files){0};
-	poller->any = true;
-	poller->reported_began_ms = poller->began_ms;
+	if (monitor->any)
+		directory_scan_compare(&monitor->last, &monitor->now, report_changed_path, monitor);
+	snapshot_files_release(&monitor->last);
+	monitor->last = monitor->now;
+	monitor->now = (struct snapshot_files){0};
+	monitor->any = true;
+	monitor->reported_began_ms = monitor->began_ms;
 }
 
-static void poller_worker_done(void *arg)
+static void scan_later(struct directory_monitor *monitor)
 {
-	struct directory_poller *poller = arg;
-
-	poller->running = false;
-	poller->ended_ms = clock_monotonic_ms();
-	report_changes(poller);
-	loop_arm(poller->options.loop, &poller->timer,
+	loop_arm(monitor->options.loop, &monitor->timer,
 		 clock_monotonic_ms() +
-			 directory_scan_interval_ms(poller->options.quiet_ms, poller->took_ms));
-	poller->options.on_scanned(poller->options.arg);
+			 directory_scan_interval_ms(monitor->options.quiet_ms, monitor->took_ms));
 }
 
-static void start_poller_worker(struct directory_poller *poller)
+static void scan_done(void *arg)
 {
-	if (poller->running)
+	struct directory_monitor *monitor = arg;
+
+	monitor->running = false;
+	monitor->ended_ms = clock_monotonic_ms();
+	report_changes(monitor);
+	scan_later(monitor);
+	monitor->options.on_scanned(monitor->options.arg);
+}
+
+static void timer_fired(struct timer *timer)
+{
+	struct directory_monitor *monitor = container_of(timer, struct directory_monitor, timer);
+
+	if (monitor->running)
 		return;
-	poller->running = true;
-	loop_disarm(poller->options.loop, &poller->timer);
-	workers_run(poller->workers, poller_worker, poller_worker_done, poller);
+	monitor->running = true;
+	workers_run(monitor->workers, scan, scan_done, monitor);
 }
 
-static void poller_timer_fired(struct timer *timer)
+/* `all`: reports every file of the first scan as changed. */
+static void begin_scans(struct directory_monitor *monitor, bool all)
 {
-	start_poller_worker(container_of(timer, struct directory_poller, timer));
-}
-
-struct directory_poller *directory_poller_new(const struct directory_monitor_options *options,
-					      bool all)
-{
-	struct directory_poller *poller = memory_new(sizeof(*poller));
-
-	*poller = (struct directory_poller){
-		.options = *options,
-		.timer.fired = poller_timer_fired,
-		.any = all,
-	};
-	if (workers_new(options->loop, 1, &poller->workers, NULL) < 0) {
-		free(poller);
-		return NULL;
-	}
-	/* What is there before the job writes; of a directory on this machine it
-	 * is a matter of microseconds. */
-	poller_worker(poller);
-	report_changes(poller);
-	loop_arm(options->loop, &poller->timer,
-		 clock_monotonic_ms() +
-			 directory_scan_interval_ms(options->quiet_ms, poller->took_ms));
-	return poller;
-}
-
-void directory_poller_free(struct directory_poller *poller)
-{
-	if (!poller)
+	if (workers_new(monitor->options.loop, 1, &monitor->workers, NULL) < 0)
 		return;
-	workers_free(poller->workers);
-	loop_disarm(poller->options.loop, &poller->timer);
-	if (poller->running)
-		snapshot_files_release(&poller->now);
-	snapshot_files_release(&poller->last);
-	free(poller);
+	monitor->any = all;
+	/* What is there before the job writes; of a directory on this machine it is a matter of
+	 * microseconds. */
+	directory_monitor_scan_now(monitor);
+	scan_later(monitor);
 }
-
-/* True: a scan that began at `since_ms` (CLOCK_MONOTONIC) or later has been reported. Otherwise a
- * scan is started soon. */
-static bool directory_poller_has_scanned_since(struct directory_poller *poller, int64_t since_ms)
-{
-	if (poller->reported_began_ms >= since_ms)
-		return true;
-	/* At most half of the time is spent scanning, however often the job saves. */
-	if (!poller->running)
-		loop_arm(poller->options.loop, &poller->timer, poller->ended_ms + poller->took_ms);
-	return false;
-}
-
-void directory_poller_scan_now(struct directory_poller *poller)
-{
-	if (poller->running) /* the thread has the place for it */
-		return;
-	poller_worker(poller);
-	report_changes(poller);
-}
-
-struct directory_monitor {
-	struct directory_monitor_options options;
-	struct inotify_watch *watch;     /* NULL: it cannot be watched */
-	struct directory_poller *poller; /* NULL: the kernel reports everything */
-	struct err unwatched;            /* why `watch` is NULL */
-	bool open;
-};
 
 static void report_all_files(struct directory_monitor *monitor)
 {
@@ -267,6 +217,7 @@ struct directory_monitor *directory_monitor_new(const struct directory_monitor_o
 	struct directory_monitor *monitor = memory_new(sizeof(*monitor));
 
 	monitor->options = *options;
+	monitor->timer.fired = timer_fired;
 	return monitor;
 }
 
@@ -276,7 +227,13 @@ void directory_monitor_free(struct directory_monitor *monitor)
 		return;
 	if (monitor->watch)
 		inotify_watch_close(monitor->watch);
-	directory_poller_free(monitor->poller);
+	if (monitor->workers) {
+		workers_free(monitor->workers);
+		loop_disarm(monitor->options.loop, &monitor->timer);
+	}
+	if (monitor->running)
+		snapshot_files_release(&monitor->now);
+	snapshot_files_release(&monitor->last);
 	free(monitor);
 }
 
@@ -304,7 +261,7 @@ void directory_monitor_open(struct directory_monitor *monitor, bool job_runs)
 			 "write: polling it every %.1f s",
 			 directory, network, scan_interval_seconds(monitor));
 	if (!monitor->watch || network || monitor->options.polls)
-		monitor->poller = directory_poller_new(&monitor->options, job_runs);
+		begin_scans(monitor, job_runs);
 }
 
 bool directory_monitor_is_open(const struct directory_monitor *monitor)
@@ -320,7 +277,7 @@ void directory_monitor_drain(struct directory_monitor *monitor)
 
 void directory_monitor_rescan(struct directory_monitor *monitor)
 {
-	if (monitor->poller)
+	if (monitor->workers)
 		return;
 	if (!monitor->watch || inotify_watch_is_complete(monitor->watch)) {
 		report_all_files(monitor);
@@ -329,16 +286,24 @@ void directory_monitor_rescan(struct directory_monitor *monitor)
 	log_warn("inotify watch limit reached (fs.inotify.max_user_watches): polling %s every "
 		 "%.1f s instead",
 		 monitor->options.directory, scan_interval_seconds(monitor));
-	monitor->poller = directory_poller_new(&monitor->options, true);
+	begin_scans(monitor, true);
 }
 
 bool directory_monitor_is_current(struct directory_monitor *monitor, int64_t since_ms)
 {
-	return !monitor->poller || directory_poller_has_scanned_since(monitor->poller, since_ms);
+	if (!monitor->workers || monitor->reported_began_ms >= since_ms)
+		return true;
+	/* At most half of the time is spent scanning, however often the job saves. */
+	if (!monitor->running)
+		loop_arm(monitor->options.loop, &monitor->timer,
+			 monitor->ended_ms + monitor->took_ms);
+	return false;
 }
 
 void directory_monitor_scan_now(struct directory_monitor *monitor)
 {
-	if (monitor->poller)
-		directory_poller_scan_now(monitor->poller);
+	if (!monitor->workers || monitor->running) /* the thread has the place for it */
+		return;
+	scan(monitor);
+	report_changes(monitor);
 }

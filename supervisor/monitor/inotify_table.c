@@ -19,7 +19,7 @@
  *   watches new directories and reports RESCAN.
  * - All its state is global: one table in a process.
  */
-#include "directory_poller.h"
+#include "inotify_table.h"
 
 #include "base/beneath.h"
 #include "base/cleanup.h"

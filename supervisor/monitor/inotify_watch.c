@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/walk.h"
-#include "directory_poller.h"
+#include "inotify_table.h"
 
 #include <errno.h>
 #include <stdlib.h>

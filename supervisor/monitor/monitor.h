@@ -17,9 +17,7 @@
  * Of this folder only:
  *
  *	shared_file.h		a file that the job maps too, and may truncate
- *	inotify_table.c		watch descriptors and their paths; the only user of libinotifytools
- *	directory_poller.h	repeated scans on a thread, if events do not cover everything; PURE:
- *the difference between two
+ *	inotify_table.h		watch descriptors and their paths; the only user of libinotifytools
  */
 #ifndef MONITOR_H
 #define MONITOR_H
@@ -29,6 +27,7 @@
 #include "base/loop.h"
 #include "base/text.h"
 #include "shim/shim.h"
+#include "storage/storage.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,7 +54,7 @@ enum dir_change {
 	DIR_DELETED,
 	/* a directory was created, or found in a directory that has just appeared */
 	DIR_DIRECTORY_CREATED,
-	/* only from a scan (directory_poller.h): the file is new or differs from the scan before */
+	/* only from a scan: the file is new or differs from the scan before */
 	DIR_CHANGED,
 	/* events were lost, or the directory itself was replaced: anything may have changed */
 	DIR_RESCAN,
@@ -95,9 +94,10 @@ bool inotify_watch_is_complete(const struct inotify_watch *watch);
 
 /*
  * Reports what changes below the checkpoint directory. It uses the kernel's events
- * (inotify_watch.c), and adds repeated scans (directory_poller.h) if the events do not cover
- * everything: on network file systems, and for directories that cannot be watched. Lives on the
- * loop.
+ * (inotify_watch.c), and adds repeated scans if the events do not cover everything: on network
+ * file systems, and for directories that cannot be watched. A thread reads names, sizes, times and
+ * inode numbers, past the caches of NFS and FUSE. A server that hangs blocks only that thread.
+ * Lives on the loop.
  */
 
 struct directory_monitor;
@@ -136,6 +136,15 @@ void directory_monitor_rescan(struct directory_monitor *monitor);
 bool directory_monitor_is_current(struct directory_monitor *monitor, int64_t since_ms);
 /* Scans if scans are needed, and reports before it returns. Blocks. */
 void directory_monitor_scan_now(struct directory_monitor *monitor);
+
+/* PURE. Calls `changed` for each file that is new, or has another size, time or inode number than
+ * in the scan before; both are sorted. Files that are gone are not reported. */
+void directory_scan_compare(const struct snapshot_files *before, const struct snapshot_files *now,
+			    void (*changed)(void *arg, const char *path), void *arg);
+
+/* PURE. Time between two scans if a scan takes `took_ms`: half of the quiet time, so that a verdict
+ * has a recent scan, but long enough that at most a twentieth of the time is spent scanning. */
+int64_t directory_scan_interval_ms(int64_t quiet_ms, int64_t took_ms);
 
 /* --- progress_page.c --- */
 

@@ -1,5 +1,5 @@
 /* On real directories: what a watch stands for, after renames and removals too. */
-#include "monitor/directory_poller.h"
+#include "monitor/inotify_table.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

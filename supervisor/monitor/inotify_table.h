@@ -1,44 +1,11 @@
-/*
- * Scans the checkpoint directory repeatedly, for network file systems and for directories that
- * could not be watched. A thread reads names, sizes, times and inode numbers, past the caches of
- * NFS and FUSE. A server that hangs blocks only that thread.
- */
-#ifndef DIRECTORY_POLLER_H
-#define DIRECTORY_POLLER_H
+/* PRIVATE to monitor/: watch descriptors and their paths; its .c is the only user of
+ * libinotifytools. */
+#ifndef INOTIFY_TABLE_H
+#define INOTIFY_TABLE_H
 
 #include "base/err.h"
-#include "monitor.h"
-#include "storage/storage.h"
 
-#include <stdbool.h>
 #include <stdint.h>
-
-struct directory_poller;
-
-/* `all`: reports every file of the first scan as changed. */
-struct directory_poller *directory_poller_new(const struct directory_monitor_options *options,
-					      bool all);
-/* Waits for a running scan. */
-void directory_poller_free(struct directory_poller *poller);
-
-/* Scans and reports before it returns. Blocks. */
-void directory_poller_scan_now(struct directory_poller *poller);
-
-/* --- directory_monitor.c --- */
-
-/* PURE. The difference between two scans, which are sorted lists of files. */
-
-typedef void directory_scan_fn(void *arg, const char *path);
-/* Calls `changed` for each file that is new or has another size, time or inode number. Files that
- * are gone are not reported. */
-void directory_scan_compare(const struct snapshot_files *before, const struct snapshot_files *now,
-			    directory_scan_fn *changed, void *arg);
-
-/* Time between two scans if a scan takes `took_ms`: half of the quiet time, so that a verdict has a
- * recent scan, but long enough that at most a twentieth of the time is spent scanning. */
-int64_t directory_scan_interval_ms(int64_t quiet_ms, int64_t took_ms);
-
-/* --- inotify_table.c --- */
 
 /*
  * The table of inotify watches on a directory and its subdirectories: watch descriptor to path, and

@@ -1,6 +1,6 @@
 /* What is different between two looks at a directory, when to look again, and
  * where it has to be. */
-#include "monitor/directory_poller.h"
+#include "monitor/monitor.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
@@ -104,8 +104,6 @@ static void test_file_systems(void **state)
 	assert_null(network_fs_of("/tmp/test_look.none"));
 }
 
-/* --- directory poller --- */
-
 /* What scans tell, and what the first one does. */
 
 struct place {
@@ -118,7 +116,7 @@ static int begin(void **state)
 {
 	struct place *place = memory_new(sizeof(*place));
 
-	strcpy(place->directory, "/tmp/test_directory_poller.XXXXXX");
+	strcpy(place->directory, "/tmp/test_directory_scan.XXXXXX");
 	*state = place;
 	return mkdtemp(place->directory) ? loop_init(&place->loop, NULL) : -1;
 }
@@ -147,18 +145,21 @@ static void scanned(void *arg)
 	(void)arg;
 }
 
-static struct directory_poller *poll_place(struct place *place, bool all)
+static struct directory_monitor *poll_place(struct place *place, bool all)
 {
-	return directory_poller_new(
-		&(struct directory_monitor_options){
-			.loop = &place->loop,
-			.directory = place->directory,
-			.quiet_ms = 1000,
-			.said = said,
-			.on_scanned = scanned,
-			.arg = place,
-		},
-		all);
+	struct directory_monitor *monitor = directory_monitor_new(&(
+		struct directory_monitor_options){
+		.loop = &place->loop,
+		.directory = place->directory,
+		.quiet_ms = 1000,
+		.polls = true,
+		.said = said,
+		.on_scanned = scanned,
+		.arg = place,
+	});
+
+	directory_monitor_open(monitor, all);
+	return monitor;
 }
 
 static void write_file(const struct place *place, const char *name, const char *text)
@@ -177,33 +178,33 @@ static void assert_told(struct place *place, const char *expected)
 static void test_what_is_there_before_the_job_is_no_news(void **state)
 {
 	struct place *place = *state;
-	struct directory_poller *poller;
+	struct directory_monitor *monitor;
 
 	write_file(place, "old", "1");
 	write_file(place, ".reprieve-probe", "ours");
-	poller = poll_place(place, false);
+	monitor = poll_place(place, false);
 	assert_told(place, "");
 	write_file(place, "new", "1");
-	directory_poller_scan_now(poller);
+	directory_monitor_scan_now(monitor);
 	assert_told(place, "new ");
 	write_file(place, "old", "22");
-	directory_poller_scan_now(poller);
+	directory_monitor_scan_now(monitor);
 	assert_told(place, "old ");
-	directory_poller_scan_now(poller);
+	directory_monitor_scan_now(monitor);
 	assert_told(place, "");
-	directory_poller_free(poller);
+	directory_monitor_free(monitor);
 }
 
 static void test_what_the_job_may_have_written_is_news(void **state)
 {
 	struct place *place = *state;
-	struct directory_poller *poller;
+	struct directory_monitor *monitor;
 
 	write_file(place, "b", "1");
 	write_file(place, "a", "1");
-	poller = poll_place(place, true);
+	monitor = poll_place(place, true);
 	assert_told(place, "a b ");
-	directory_poller_free(poller);
+	directory_monitor_free(monitor);
 }
 
 int main(void)
