@@ -392,7 +392,7 @@ int mock_start(const struct mock_options *options, struct mock **result, struct 
 	mock->values = json_object();
 	random_hex(mock->secret);
 	pthread_mutex_init(&mock->mutex, NULL);
-	condition_init(&mock->changed);
+	pthread_cond_init(&mock->changed, NULL);
 	mock->changes = 1;
 	mock->fire_at_ms = options->notice_after_ms
 				   ? clock_monotonic_ms() + options->notice_after_ms

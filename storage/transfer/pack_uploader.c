@@ -192,7 +192,7 @@ static struct pack_uploader *pack_uploader_new(struct transfer *transfer)
 	};
 	uploader->locked.promised_ms = uploader->locked.deadline_ms = CLOCK_NEVER;
 	pthread_mutex_init(&uploader->mutex, NULL);
-	condition_init(&uploader->changed);
+	pthread_cond_init(&uploader->changed, NULL);
 	priority_pool_init(&uploader->pool, upload_worker, uploader,
 			   transfer->background ? &transfer->urgent : NULL);
 	return uploader;

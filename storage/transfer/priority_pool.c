@@ -32,7 +32,7 @@ void priority_pool_init(struct pool *pool,
 {
 	*pool = (struct pool){.work = work, .arg = arg, .urgent = urgent};
 	pthread_mutex_init(&pool->mutex, NULL);
-	condition_init(&pool->changed);
+	pthread_cond_init(&pool->changed, NULL);
 }
 
 void priority_pool_release(struct pool *pool)

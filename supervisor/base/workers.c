@@ -224,13 +224,16 @@ void workers_end(struct workers *workers)
 		pthread_join(workers->threads[--workers->locked.started], NULL);
 }
 
+static struct timespec monotonic_in(int64_t milliseconds)
+{
+	int64_t at_ms = clock_monotonic_ms() + milliseconds;
+
+	return (struct timespec){.tv_sec = at_ms / 1000, .tv_nsec = at_ms % 1000 * 1000000};
+}
+
 bool workers_end_within(struct workers *workers, int64_t milliseconds)
 {
-	int64_t until_ms = clock_monotonic_ms() + milliseconds;
-	struct timespec until = {
-		.tv_sec = until_ms / 1000,
-		.tv_nsec = until_ms % 1000 * 1000000,
-	};
+	struct timespec until = monotonic_in(milliseconds);
 
 	tell_to_stop(workers);
 	for (; workers->locked.started > 0; workers->locked.started--)
@@ -302,26 +305,9 @@ size_t parallel_processors(void)
 	return CPU_COUNT(&allowed) > 0 ? (size_t)CPU_COUNT(&allowed) : 1;
 }
 
-void condition_init(pthread_cond_t *condition)
-{
-	pthread_condattr_t attributes;
-
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(condition, &attributes);
-	pthread_condattr_destroy(&attributes);
-}
-
 void condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t milliseconds)
 {
-	struct timespec until;
+	struct timespec until = monotonic_in(milliseconds);
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += (time_t)(milliseconds / 1000);
-	until.tv_nsec += (long)(milliseconds % 1000) * 1000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_nsec -= 1000000000;
-		until.tv_sec++;
-	}
-	pthread_cond_timedwait(condition, mutex, &until);
+	pthread_cond_clockwait(condition, mutex, CLOCK_MONOTONIC, &until);
 }

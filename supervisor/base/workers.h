@@ -55,10 +55,10 @@ int parallel_start(pthread_t *thread, void *(*run)(void *arg), void *arg);
 /* The number of processors that this process may use, at least 1. */
 size_t parallel_processors(void);
 
-/* A condition whose waits end by the monotonic clock, so that setting the clock disturbs none. */
-void condition_init(pthread_cond_t *condition);
-/* Waits for a signal for so long at most, with the mutex held, which is held again then. May end
- * early, as every wait on a condition. */
+/* Waits for a signal for so long at most, by the monotonic clock, so that setting the clock
+ * disturbs none; with the mutex held, which is held again then. May end early, as every wait on a
+ * condition.
+ */
 void condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t milliseconds);
 
 #endif

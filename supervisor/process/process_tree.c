@@ -61,20 +61,13 @@ static bool read_masks(struct process *process)
 	return true;
 }
 
-static int64_t rank_of(const char *variable, const char *name)
+static void set_rank_once(int64_t *rank, const char *variable, const char *name)
 {
 	uint64_t value;
 
-	if (!text_starts(variable, name) ||
-	    !text_to_u64(variable + strlen(name), INT32_MAX, &value))
-		return PROCESS_NO_RANK;
-	return (int64_t)value;
-}
-
-static void set_rank_once(int64_t *rank, const char *variable, const char *name)
-{
-	if (*rank == PROCESS_NO_RANK)
-		*rank = rank_of(variable, name);
+	if (*rank == PROCESS_NO_RANK && text_starts(variable, name) &&
+	    text_to_u64(variable + strlen(name), INT32_MAX, &value))
+		*rank = (int64_t)value;
 }
 
 static void parse_environment(const char *text, size_t size, struct process *process)

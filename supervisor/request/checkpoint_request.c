@@ -20,15 +20,6 @@ static void report_failure(struct checkpoint_request *request, const char *why)
 	request->failure_reported = true;
 }
 
-static void record_asked_ranks(struct checkpoint_request *request, const struct rank *ranks,
-			       size_t count)
-{
-	request->asked =
-		memory_grow(request->asked, request->asked_count + count, sizeof(*request->asked));
-	memcpy(request->asked + request->asked_count, ranks, count * sizeof(*ranks));
-	request->asked_count += count;
-}
-
 /* Sends the signal to the selected processes that still exist, moves them to the front and returns
  * their number. */
 static size_t signal_ranks(struct checkpoint_request *request, struct rank_selection *selection)
@@ -119,7 +110,11 @@ static bool send_signal(struct checkpoint_request *request)
 	}
 	sent = signal_ranks(request, &selection);
 	if (sent > 0) {
-		record_asked_ranks(request, selection.ranks, sent);
+		request->asked = memory_grow(request->asked, request->asked_count + sent,
+					     sizeof(*request->asked));
+		memcpy(request->asked + request->asked_count, selection.ranks,
+		       sent * sizeof(*request->asked));
+		request->asked_count += sent;
 		request->callbacks.asked(request->callbacks.arg, selection.ranks, sent,
 					 selection.expected);
 	} else if (request->asked_count == 0) {
@@ -264,14 +259,6 @@ struct facts {
 	struct row *rows; /* as tree->processes */
 };
 
-static int find_row(const struct process_tree *tree, pid_t pid)
-{
-	for (size_t i = 0; i < tree->count; i++)
-		if (tree->processes[i].pid == pid)
-			return (int)i;
-	return -1;
-}
-
 /* The Go runtime has a handler for every signal, and yet ends at these unless the program asked for
  * them, which /proc does not show. */
 static bool ends_go_program(int signal)
@@ -293,8 +280,8 @@ static void derive_rows(struct facts *facts)
 
 	for (size_t i = 0; i < facts->tree->count; i++) {
 		const struct process *process = &facts->tree->processes[i];
-		int found = find_row(facts->tree, process->parent);
-		int parent = found < (int)i ? found : -1;
+		const struct process *found = process_find(facts->tree, process->parent);
+		int parent = found && found < process ? (int)(found - facts->tree->processes) : -1;
 		const struct row *above = parent >= 0 ? &facts->rows[parent] : NULL;
 		enum process_role role = process_role(process);
 

@@ -323,7 +323,7 @@ static struct snapshot_run *run_new(struct snapshot_queue *queue,
 	if (round)
 		run->report.round = *round;
 	pthread_mutex_init(&run->mutex, NULL);
-	condition_init(&run->answered);
+	pthread_cond_init(&run->answered, NULL);
 	return run;
 }
 

@@ -79,35 +79,30 @@ static bool is_of_this_boot(const struct lock_note *note)
 }
 
 /* True: a process of this machine holds the lock; `who` describes it. */
-static bool is_locked_on_this_host(int fd, char *who, size_t capacity)
+static bool is_locked_on_this_host(const struct lock_note *note, char *who, size_t capacity)
 {
-	struct lock_note note;
-
-	read_note(fd, &note);
-	if (note.supervisor == 0) {
+	if (note->supervisor == 0) {
 		/* The holder has not written yet, so that it has just started: it is on this
 		 * machine, because over a network the lock would have taken longer. */
 		text_set(who, capacity, "another run here uses it");
 		return true;
 	}
-	snprintf(who, capacity, "another run here uses it (process %d, job %s)", note.supervisor,
-		 note.job);
-	return is_of_this_boot(&note);
+	snprintf(who, capacity, "another run here uses it (process %d, job %s)", note->supervisor,
+		 note->job);
+	return is_of_this_boot(note);
 }
 
 /* True: the job of a dead supervisor is still running; `who` describes it. */
-static bool has_running_job(int fd, char *who, size_t capacity)
+static bool has_running_job(const struct lock_note *note, char *who, size_t capacity)
 {
-	struct lock_note note;
 	pid_t pid;
 
-	read_note(fd, &note);
-	if (!is_of_this_boot(&note) || !process_identity_runs(note.process, &pid))
+	if (!is_of_this_boot(note) || !process_identity_runs(note->process, &pid))
 		return false;
 	snprintf(who, capacity,
 		 "the job of an earlier run, whose supervisor is gone, still runs in it (process "
 		 "%d, job %s)",
-		 (int)pid, note.job);
+		 (int)pid, note->job);
 	return true;
 }
 
@@ -121,14 +116,6 @@ static bool is_lock_file(int fd, int folder)
 	       ours.st_ino == named.st_ino && ours.st_dev == named.st_dev;
 }
 
-static void read_holder(int fd, char holder[LOCK_HOLDER_SIZE])
-{
-	struct lock_note note;
-
-	read_note(fd, &note);
-	text_set(holder, LOCK_HOLDER_SIZE, note.supervisor ? note.job : "");
-}
-
 int directory_lock(int folder, const char *job, struct cancel *cancel,
 		   char holder[LOCK_HOLDER_SIZE], struct err *err)
 {
@@ -139,13 +126,14 @@ int directory_lock(int folder, const char *job, struct cancel *cancel,
 	if (fd < 0)
 		return -2;
 	for (int64_t waited = 0;; waited += RETRY_MS) {
-		bool held;
+		bool held = flock(fd, LOCK_EX | LOCK_NB) < 0, works = !held || errno == EWOULDBLOCK;
+		struct lock_note note;
 
-		read_holder(fd, holder);
-		held = flock(fd, LOCK_EX | LOCK_NB) < 0;
-		if (held && (errno != EWOULDBLOCK || !is_locked_on_this_host(fd, who, sizeof(who))))
+		read_note(fd, &note);
+		text_set(holder, LOCK_HOLDER_SIZE, note.supervisor ? note.job : "");
+		if (!works || (held && !is_locked_on_this_host(&note, who, sizeof(who))))
 			return -2;
-		if (!held && !has_running_job(fd, who, sizeof(who)))
+		if (!held && !has_running_job(&note, who, sizeof(who)))
 			break;
 		if (waited >= PATIENCE_MS)
 			return err_set(err, ERR_EXISTS, "%s", who);
@@ -172,14 +160,17 @@ int directory_lock_last_supervisor(int folder)
 bool directory_lock_is_held(int folder, struct err *err)
 {
 	auto_close int fd = beneath_open(folder, "lock", O_RDONLY | O_NONBLOCK, 0);
+	struct lock_note note;
 	char who[320];
-	bool held;
+	bool held, works;
 
 	if (fd < 0)
 		return false;
 	held = flock(fd, LOCK_SH | LOCK_NB) < 0;
-	if (held ? errno != EWOULDBLOCK || !is_locked_on_this_host(fd, who, sizeof(who))
-		 : !has_running_job(fd, who, sizeof(who)))
+	works = !held || errno == EWOULDBLOCK;
+	read_note(fd, &note);
+	if (!works || !(held ? is_locked_on_this_host(&note, who, sizeof(who))
+			     : has_running_job(&note, who, sizeof(who))))
 		return false;
 	(void)err_set(err, ERR_EXISTS, "%s", who);
 	return true;

@@ -29,14 +29,11 @@ static char *absolute_as_written(const char *path)
 void workspace_init(struct workspace *workspace, const char *directory)
 {
 	/* One that leads through a link of another user is refused when it is opened. */
-	*workspace = (struct workspace){.directory = held_directory_resolve(directory, NULL)};
-	if (!workspace->directory)
-		workspace->directory = absolute_as_written(directory);
-	if (workspace->directory[0] != '/') {
-		char *whole = absolute_as_written(workspace->directory);
-		free(workspace->directory);
-		workspace->directory = whole;
-	}
+	auto_free char *found = held_directory_resolve(directory, NULL);
+
+	*workspace = (struct workspace){
+		.directory = absolute_as_written(found ? found : directory),
+	};
 	workspace->alias = absolute_as_written(directory);
 	if (text_equal(workspace->alias, workspace->directory))
 		workspace->alias[0] = '\0';
@@ -315,16 +312,28 @@ int workspace_folder(struct workspace *workspace, struct err *err)
 	return workspace->folder;
 }
 
-/* Our folder, which need not exist and is not created. The caller releases it. */
-static int find_beside(const struct workspace *workspace, struct own_folder *folder,
+static bool is_removed(int folder)
+{
+	struct stat status;
+
+	return fstat(folder, &status) < 0 || status.st_nlink == 0;
+}
+
+/* Our folder, which need not exist, for any thread: another one may make it at the same time, and
+ * remember it. One that the job has removed, with its directory perhaps, is made again. The caller
+ * releases it. */
+static int find_beside(const struct workspace *workspace, bool make, struct own_folder *folder,
 		       struct err *err)
 {
+	struct workspace own = {.directory = workspace->directory};
+	int made = atomic_load(&workspace->folder);
+
 	*folder = (struct own_folder){.fd = -1};
-	if (!workspace->beside)
-		return own_folder_find(workspace, false, folder, err);
-	folder->fd = fcntl(workspace->folder, F_DUPFD_CLOEXEC, 1);
-	folder->path = text_copy(workspace->beside);
-	return folder->fd < 0 ? err_os(err, errno, "%s", workspace->beside) : 0;
+	if (made <= 0 || is_removed(made))
+		return own_folder_find(&own, make, folder, err);
+	folder->fd = fcntl(made, F_DUPFD_CLOEXEC, 1);
+	folder->path = text_format("our folder of %s", workspace->directory);
+	return folder->fd < 0 ? err_os(err, errno, "%s", folder->path) : 0;
 }
 
 #define LOCK_TRIES 100
@@ -366,7 +375,7 @@ bool workspace_is_in_use(const struct workspace *workspace, struct err *err)
 {
 	auto_(own_folder_release) struct own_folder folder = {.fd = -1};
 
-	if (find_beside(workspace, &folder, NULL) < 0 || folder.fd < 0 ||
+	if (find_beside(workspace, false, &folder, NULL) < 0 || folder.fd < 0 ||
 	    !directory_lock_is_held(folder.fd, err))
 		return false;
 	(void)err_wrap(err, "checkpoint directory %s", workspace->directory);
@@ -377,7 +386,7 @@ int workspace_last_supervisor(const struct workspace *workspace)
 {
 	auto_(own_folder_release) struct own_folder folder = {.fd = -1};
 
-	if (find_beside(workspace, &folder, NULL) < 0 || folder.fd < 0)
+	if (find_beside(workspace, false, &folder, NULL) < 0 || folder.fd < 0)
 		return 0;
 	return directory_lock_last_supervisor(folder.fd);
 }
@@ -462,35 +471,12 @@ int workspace_read_record(const struct workspace *workspace, struct completion_r
 	auto_(bytes_release) struct bytes text = {0};
 
 	*record = (struct completion_record){0};
-	if (find_beside(workspace, &folder, err) < 0 ||
+	if (find_beside(workspace, false, &folder, err) < 0 ||
 	    beneath_read(folder.fd, COMPLETION_RECORD_NAME, &text, err) < 0)
 		return -1;
 	if (completion_record_parse(text.data, text.size, record, err) < 0)
 		return err_wrap(err, "%s/" COMPLETION_RECORD_NAME, folder.path);
 	return 0;
-}
-
-static bool is_removed(int folder)
-{
-	struct stat status;
-
-	return fstat(folder, &status) < 0 || status.st_nlink == 0;
-}
-
-/* As find_beside(), for any thread: another one may make our folder at the same time, and remember
- * it. One that the job has removed, with its directory perhaps, is made again. */
-static int find_for_any_thread(const struct workspace *workspace, bool make,
-			       struct own_folder *folder, struct err *err)
-{
-	struct workspace own = {.directory = workspace->directory};
-	int made = atomic_load(&workspace->folder);
-
-	*folder = (struct own_folder){.fd = -1};
-	if (made <= 0 || is_removed(made))
-		return own_folder_find(&own, make, folder, err);
-	folder->fd = fcntl(made, F_DUPFD_CLOEXEC, 1);
-	folder->path = text_format("our folder of %s", workspace->directory);
-	return folder->fd < 0 ? err_os(err, errno, "%s", folder->path) : 0;
 }
 
 int workspace_write_under_way(const struct workspace *workspace, char *const *paths,
@@ -504,7 +490,7 @@ int workspace_write_under_way(const struct workspace *workspace, char *const *pa
 
 	if (workspace->kept_by_other)
 		return 0;
-	if (find_for_any_thread(workspace, any, &folder, &why) < 0)
+	if (find_beside(workspace, any, &folder, &why) < 0)
 		return !any && (why.kind == ERR_NOT_FOUND || why.os == ENOTDIR)
 			       ? 0
 			       : err_set(err, why.kind, "%s", why.text);
@@ -527,7 +513,7 @@ int workspace_read_under_way(const struct workspace *workspace, struct path_list
 	struct err why;
 
 	*rebooted = false;
-	if (find_beside(workspace, &folder, &why) < 0 ||
+	if (find_beside(workspace, false, &folder, &why) < 0 ||
 	    beneath_read(folder.fd, UNDER_WAY_NAME, &text, &why) < 0)
 		return why.kind == ERR_NOT_FOUND ? 0 : err_set(err, why.kind, "%s", why.text);
 	/* Without the name of one, nobody knows. */

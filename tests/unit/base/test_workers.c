@@ -316,7 +316,7 @@ static void test_waiting_on_a_condition_ends(void **state)
 	pthread_t thread;
 
 	(void)state;
-	condition_init(&baton.changed);
+	pthread_cond_init(&baton.changed, NULL);
 	pthread_mutex_lock(&baton.mutex);
 	condition_wait(&baton.changed, &baton.mutex, 1050);
 	assert_in_range(clock_monotonic_ms() - since_ms, 1049, 10000);
