@@ -188,17 +188,6 @@ bool countdown_is_worth_a_line(int64_t said_ms, int64_t left_ms)
 #define LOOK_EVERY_MS 200
 #define TEXT_MOST 256
 
-static void print_progress(const struct progress_facts *facts, bool redraws)
-{
-	char text[TEXT_MOST];
-
-	progress_text_line(facts, text, sizeof(text));
-	if (redraws)
-		status_line_show(text);
-	else
-		log_note("%s", text);
-}
-
 static void *run_progress_bar(void *arg)
 {
 	struct progress_bar *progress = arg;
@@ -206,6 +195,7 @@ static void *run_progress_bar(void *arg)
 	int64_t line_ms = now_ms - PROGRESS_LINE_BEFORE_MS;
 	struct transfer_meter meter = transfer_meter_new(now_ms, 0);
 	struct progress_facts facts;
+	char text[TEXT_MOST];
 	bool due;
 
 	while (cancel_sleep(&progress->stop, LOOK_EVERY_MS, NULL) == 0) {
@@ -218,7 +208,11 @@ static void *run_progress_bar(void *arg)
 			      : progress_is_worth_a_line(now_ms - line_ms, facts.still_ms);
 		if (!due)
 			continue;
-		print_progress(&facts, progress->redraws);
+		progress_text_line(&facts, text, sizeof(text));
+		if (progress->redraws)
+			status_line_show(text);
+		else
+			log_note("%s", text);
 		line_ms = now_ms;
 	}
 	status_line_clear();

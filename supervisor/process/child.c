@@ -181,7 +181,6 @@ static _Noreturn void exec_child(const struct child_options *options, const stru
 	_exit(127);
 }
 
-/* Fills `err`, and returns the exit code of a shell. */
 /* The word that a command lacks in front of it; NULL: nobody knows. */
 static const char *missing_word(const char *command)
 {
@@ -192,10 +191,10 @@ static const char *missing_word(const char *command)
 	return text_ends(command, ".py") ? "python3" : text_ends(command, ".sh") ? "sh" : NULL;
 }
 
+/* Fills `err`, and returns the exit code of a shell. */
 static int describe_exec_failure(const char *command, int reason, struct err *err)
 {
 	bool missing = reason == ENOENT || reason == ENOTDIR;
-
 	const char *word = missing_word(command);
 
 	if (!*command)

@@ -268,14 +268,22 @@ void signals_close(struct signals *signals, struct loop *loop)
 	signals->source.fd = -1;
 }
 
+static sigset_t set_of(int signal, int other)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, signal);
+	sigaddset(&set, other);
+	return set;
+}
+
 /* Consumes the SIGCONT that ended our own stop, so that it is not forwarded. */
 static void discard_sigcont(void)
 {
 	const struct timespec at_once = {0};
-	sigset_t resume;
+	const sigset_t resume = set_of(SIGCONT, SIGCONT);
 
-	sigemptyset(&resume);
-	sigaddset(&resume, SIGCONT);
 	sigtimedwait(&resume, NULL, &at_once);
 }
 
@@ -300,12 +308,9 @@ bool signals_take_foreground(pid_t group)
 	/* A handler without SA_RESTART: otherwise the kernel would restart the call and stop us
 	 * again with a SIGTERM unread. */
 	const struct sigaction interrupting = {.sa_handler = handle_sigcont};
-	sigset_t stop;
+	const sigset_t stop = set_of(SIGTTOU, SIGCONT);
 	int result;
 
-	sigemptyset(&stop);
-	sigaddset(&stop, SIGTTOU);
-	sigaddset(&stop, SIGCONT);
 	sigaction(SIGTTOU, &standard, NULL);
 	sigaction(SIGCONT, &interrupting, NULL);
 	pthread_sigmask(SIG_UNBLOCK, &stop, NULL);
@@ -326,8 +331,7 @@ void signals_stop_self(int signal, bool group)
 	if (signal == SIGSTOP)
 		signal = SIGTSTP;
 	status_line_clear();
-	sigemptyset(&stop);
-	sigaddset(&stop, signal);
+	stop = set_of(signal, signal);
 	sigaction(signal, &standard, NULL);
 	kill(group ? 0 : getpid(), signal);
 	/* All threads block it, so that it takes effect inside this call. */
