@@ -94,7 +94,7 @@ static int job_check_start(struct job *job, char reason[160])
 /* --- job_precedent --- */
 
 /* What earlier attempts mean for this one, and what this one records for later ones. The rules are
- * pure (restore/attempt_outcomes.h); here their decisions are logged and obeyed. */
+ * pure (restore/attempt_outcomes.c); here their decisions are logged and obeyed. */
 
 static struct restart_rules job_restart_rules(const struct job *job)
 {

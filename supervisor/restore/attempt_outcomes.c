@@ -1,4 +1,4 @@
-#include "attempt_outcomes.h"
+#include "restore.h"
 
 #include "base/exit_code.h"
 #include "base/file.h"

@@ -3,7 +3,7 @@
 
 #include "base/beneath.h"
 #include "base/log.h"
-#include "quarantine.h"
+#include "restore.h"
 
 #include <ctype.h>
 #include <fnmatch.h>

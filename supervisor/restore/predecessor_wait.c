@@ -1,4 +1,4 @@
-#include "predecessor_wait.h"
+#include "restore.h"
 
 #include "base/clock.h"
 #include "base/log.h"

@@ -1,4 +1,4 @@
-#include "quarantine.h"
+#include "restore.h"
 
 #include "base/beneath.h"
 #include "base/log.h"

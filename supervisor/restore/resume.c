@@ -585,7 +585,7 @@ static bool start_from_here(struct start *start, const struct err *why)
 	return true;
 }
 
-/* --restore ID counts once: attempt_outcomes.h. */
+/* --restore ID counts once: attempt_outcomes.c. */
 static void choose_newest(struct resume_request *request)
 {
 	char id[SNAPSHOT_ID_TEXT];

@@ -7,7 +7,7 @@
 #define START_H
 
 #include "reconcile.h"
-#include "resume.h"
+#include "restore.h"
 
 struct start {
 	struct resume_request *request; /* of this start: what counts once is taken out of it */

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/progress.h"
-#include "quarantine.h"
+#include "restore.h"
 
 #include <string.h>
 

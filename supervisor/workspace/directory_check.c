@@ -1,4 +1,4 @@
-#include "directory_check.h"
+#include "workspace.h"
 
 #include "base/file.h"
 #include "base/text.h"

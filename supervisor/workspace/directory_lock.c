@@ -1,11 +1,10 @@
-#include "directory_lock.h"
+#include "workspace.h"
 
 #include "base/beneath.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "base/walk.h"
 #include "process/process.h"
-#include "workspace.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -13,13 +13,13 @@
  *
  * What the next start does with a file: one that the record has unchanged is complete. One that is
  * in the list, and is not, is torn: its writer ended while it was being written. Any other file
- * stays where it is, unless its content or its layout says that it is torn (restore/quarantine.h).
+ * stays where it is, unless its content or its layout says that it is torn (restore/quarantine.c).
  *
  * For other folders, all through this header:
  *
- *	directory_check.h	refuses unsafe checkpoint directories; recognises network file
+ *	directory_check.c	refuses unsafe checkpoint directories; recognises network file
  *				systems
- *	directory_lock.h	one run at a time in a directory; which members of a gang share it
+ *	directory_lock.c	one run at a time in a directory; which members of a gang share it
  *	completion_record.h	PURE: the record of complete files, and the list of what is being
  *				written or torn
  *	checkpoint_name.h	PURE: to which checkpoint a path belongs, and its number
@@ -41,14 +41,17 @@
 #include "base/err.h"
 #include "checkpoint_name.h"
 #include "completion_record.h"
-#include "directory_check.h"
-#include "directory_lock.h"
 #include "file_list.h"
 #include "file_patterns.h"
 #include "storage/storage.h"
 
+#include <jansson.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define LOCK_HOLDER_SIZE 160
 
 struct workspace {
 	char *directory;   /* absolute, links resolved */
@@ -179,5 +182,119 @@ char *workspace_new_staging(struct workspace *workspace, struct err *err);
 int workspace_install(struct workspace *workspace, const char *staging,
 		      const struct snapshot_files *snapshot, const struct file_patterns *patterns,
 		      char **where, struct err *err);
+
+/* --- directory_check.c --- */
+
+/*
+ * Refuses unsafe checkpoint directories. At a start, files in the directory are moved aside or
+ * replaced by a snapshot unless they are the newest checkpoint. So it must not contain the store,
+ * our runtime directory, the user's home or the job's program.
+ */
+
+/* Absolute paths, links resolved; NULL: none, or not to be checked. */
+struct directory_check_facts {
+	const char *directory; /* the checkpoint directory; never NULL */
+	const char *store;     /* the directory of a file:// store */
+	const char *runtime;   /* the runtime directory of this run */
+	const char *working;   /* the job's working directory */
+	const char *home;
+	const char *program; /* the program or script that the command runs */
+	bool repository;     /* the working directory is a git repository */
+};
+
+/* What helps where a directory that the user has chosen cannot be made or written to; for the end
+ * of a sentence. */
+#define DIRECTORY_CHECK_CHOOSE "choose another with --checkpoint-dir"
+
+/*
+ * PURE. ERR_INVALID: the directory is unsafe; the sentence says why, and `*advice` what helps
+ * (static; NULL: nothing has to).
+ *
+ * Who follows the advice is not refused again. The job may save in this very directory, so that to
+ * name another one is none: either the job saves elsewhere, in a directory of its own, which lifts
+ * all that is in the way but a store around it; or, if only the store is, that is kept elsewhere.
+ */
+int directory_check_judge(const struct directory_check_facts *facts, const char **advice,
+			  struct err *err);
+
+struct directory_check {
+	const char *directory; /* as the user wrote it */
+	const char *store;     /* URL; NULL: none, so that nothing is moved or replaced */
+	const char *runtime;   /* NULL: none */
+	char *const *command;  /* the job's command */
+};
+
+/* Collects the facts on this machine and judges them. The directory need not exist. */
+int directory_check_run(const struct directory_check *check, const char **advice, struct err *err);
+
+/* The same, and the sentence is to stand among others: it does not say what is refused. */
+int directory_check_ask(const struct directory_check *check, const char **advice, struct err *err);
+
+/* Checks a directory that is only saved or restored, without a job: neither it nor the store may
+ * be inside the other's content. */
+int directory_check_store(const char *directory, const char *store, struct err *err);
+
+/* Is it the current working directory? Some scripts save there, and then all files in it count as
+ * checkpoints. */
+bool directory_check_is_working_directory(const char *directory);
+
+/* PURE. The file that "python -m MODULE" runs, relative to its working directory. For "a.b":
+ * "a/b.py" if it is a module, "a/b/__main__.py" if it is a package. The caller frees. */
+#define PYTHON_MODULE ".py"
+#define PYTHON_PACKAGE "/__main__.py"
+char *python_module_path(const char *module, const char *end);
+
+/* --- directory_lock.c --- */
+
+/*
+ * Allows one run at a time in a checkpoint directory, because two would take each other's files for
+ * their own. The kernel releases the lock when its process ends. The lock file names the job, so
+ * that a job that outlives its supervisor is found too. On a network file system a lock may outlive
+ * its machine: therefore only a run on this machine prevents a start, and between machines the
+ * attempts in the store decide (storage.h).
+ */
+
+/*
+ * Takes the lock in `folder` (DIR.reprieve, held open), and writes into it who holds it. Blocks
+ * for up to a second if another run, or the job of a dead one, is just ending.
+ *
+ * `holder` gets the name of the job that holds it, or held it last; "": none is known.
+ *
+ * Returns a descriptor that holds the lock until it is closed. -2: locks do not work here, but
+ * nobody on this machine holds it. -1: ERR_EXISTS, the sentence names the run or job that holds it;
+ * ERR_RETRY, its holder has just ended and removed the folder, so make that anew; or ERR_CANCELLED.
+ */
+int directory_lock(int folder, const char *job, struct cancel *cancel,
+		   char holder[LOCK_HOLDER_SIZE], struct err *err);
+
+/* True: directory_lock() would be refused just now, with `err`. Takes nothing and writes nothing.
+ */
+bool directory_lock_is_held(int folder, struct err *err);
+
+/* The pid of the supervisor that holds it, or held it last, in this boot of the machine; 0: none is
+ * known. */
+int directory_lock_last_supervisor(int folder);
+
+/* The holder calls it after the start, and again if another process becomes the job: `pid` is the
+ * job. */
+void directory_lock_note_job(int fd, pid_t pid);
+
+/*
+ * Marks of the members of a gang in our folder: each puts one before it joins, and takes it away
+ * once all have started. So which of them have the same checkpoint directory, on a file system that
+ * several machines see, is proven by a file and not by a name. All functions block.
+ */
+
+int workspace_mark_member(struct workspace *workspace, const char *nonce, struct err *err);
+void workspace_unmark_member(struct workspace *workspace, const char *nonce);
+/* Whether others than `own` are about to start here. */
+bool workspace_has_other_mark(struct workspace *workspace, const char *own);
+/*
+ * `nonces` are those of all members, in their order. Sets here[member] for each that has its mark
+ * here, which is so for `own`. Puts that anew first: a machine that has the directory from a server
+ * then reads again who else is in it. Marks of a day ago are removed.
+ */
+int workspace_find_members(struct workspace *workspace, json_t *nonces, const char *own, bool *here,
+			   struct err *err);
 
 #endif

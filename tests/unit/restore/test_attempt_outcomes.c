@@ -1,5 +1,5 @@
 /* Why a job is not started again, in words. */
-#include "restore/attempt_outcomes.h"
+#include "restore/restore.h"
 
 #include "base/cleanup.h"
 

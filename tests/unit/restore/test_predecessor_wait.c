@@ -1,4 +1,4 @@
-#include "restore/predecessor_wait.h"
+#include "restore/restore.h"
 
 #include "unit.h"
 

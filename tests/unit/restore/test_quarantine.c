@@ -1,5 +1,5 @@
 /* When what was moved aside has become so much that somebody should look at it. */
-#include "restore/quarantine.h"
+#include "restore/restore.h"
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* What earlier attempts mean for the next one: tables. */
-#include "restore/attempt_outcomes.h"
+#include "restore/restore.h"
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* What is said of a start: whether it is made, from where, and what was passed over. */
-#include "restore/resume.h"
+#include "restore/restore.h"
 
 #include "base/text.h"
 #include "heard.h"

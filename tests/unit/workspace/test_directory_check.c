@@ -1,4 +1,4 @@
-#include "workspace/directory_check.h"
+#include "workspace/workspace.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

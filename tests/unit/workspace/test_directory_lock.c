@@ -1,5 +1,5 @@
 /* Who is kept out of a checkpoint directory: by a run, and by a job that has outlived its run. */
-#include "workspace/directory_lock.h"
+#include "workspace/workspace.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
