@@ -319,20 +319,22 @@ static bool is_removed(int folder)
 	return fstat(folder, &status) < 0 || status.st_nlink == 0;
 }
 
-/* Our folder, which need not exist, for any thread: another one may make it at the same time, and
- * remember it. One that the job has removed, with its directory perhaps, is made again. The caller
- * releases it. */
-static int find_beside(const struct workspace *workspace, bool make, struct own_folder *folder,
-		       struct err *err)
+/* Our folder, which need not exist; with `held` -1 for any thread: another one may make it at the
+ * same time, and remember it. One that the job has removed, with its directory perhaps, is made
+ * again. The caller releases it. */
+static int find_beside(const struct workspace *workspace, int held, bool make,
+		       struct own_folder *folder, struct err *err)
 {
-	struct workspace own = {.directory = workspace->directory};
+	struct workspace own = {.directory = workspace->directory, .held = held};
 	int made = atomic_load(&workspace->folder);
 
 	*folder = (struct own_folder){.fd = -1};
 	if (made <= 0 || is_removed(made))
 		return own_folder_find(&own, make, folder, err);
 	folder->fd = fcntl(made, F_DUPFD_CLOEXEC, 1);
-	folder->path = text_format("our folder of %s", workspace->directory);
+	folder->path = held >= 0 && workspace->beside
+			       ? text_copy(workspace->beside)
+			       : text_format("our folder of %s", workspace->directory);
 	return folder->fd < 0 ? err_os(err, errno, "%s", folder->path) : 0;
 }
 
@@ -375,7 +377,7 @@ bool workspace_is_in_use(const struct workspace *workspace, struct err *err)
 {
 	auto_(own_folder_release) struct own_folder folder = {.fd = -1};
 
-	if (find_beside(workspace, false, &folder, NULL) < 0 || folder.fd < 0 ||
+	if (find_beside(workspace, workspace->held, false, &folder, NULL) < 0 || folder.fd < 0 ||
 	    !directory_lock_is_held(folder.fd, err))
 		return false;
 	(void)err_wrap(err, "checkpoint directory %s", workspace->directory);
@@ -386,7 +388,7 @@ int workspace_last_supervisor(const struct workspace *workspace)
 {
 	auto_(own_folder_release) struct own_folder folder = {.fd = -1};
 
-	if (find_beside(workspace, false, &folder, NULL) < 0 || folder.fd < 0)
+	if (find_beside(workspace, workspace->held, false, &folder, NULL) < 0 || folder.fd < 0)
 		return 0;
 	return directory_lock_last_supervisor(folder.fd);
 }
@@ -471,7 +473,7 @@ int workspace_read_record(const struct workspace *workspace, struct completion_r
 	auto_(bytes_release) struct bytes text = {0};
 
 	*record = (struct completion_record){0};
-	if (find_beside(workspace, false, &folder, err) < 0 ||
+	if (find_beside(workspace, workspace->held, false, &folder, err) < 0 ||
 	    beneath_read(folder.fd, COMPLETION_RECORD_NAME, &text, err) < 0)
 		return -1;
 	if (completion_record_parse(text.data, text.size, record, err) < 0)
@@ -490,7 +492,7 @@ int workspace_write_under_way(const struct workspace *workspace, char *const *pa
 
 	if (workspace->kept_by_other)
 		return 0;
-	if (find_beside(workspace, any, &folder, &why) < 0)
+	if (find_beside(workspace, -1, any, &folder, &why) < 0)
 		return !any && (why.kind == ERR_NOT_FOUND || why.os == ENOTDIR)
 			       ? 0
 			       : err_set(err, why.kind, "%s", why.text);
@@ -513,7 +515,7 @@ int workspace_read_under_way(const struct workspace *workspace, struct path_list
 	struct err why;
 
 	*rebooted = false;
-	if (find_beside(workspace, false, &folder, &why) < 0 ||
+	if (find_beside(workspace, workspace->held, false, &folder, &why) < 0 ||
 	    beneath_read(folder.fd, UNDER_WAY_NAME, &text, &why) < 0)
 		return why.kind == ERR_NOT_FOUND ? 0 : err_set(err, why.kind, "%s", why.text);
 	/* Without the name of one, nobody knows. */
