@@ -370,7 +370,6 @@ void storage_close(struct storage *storage)
 	snapshot_catalogue_release(&storage->catalogue);
 	store_close(storage->transfer.store);
 	free(storage->gang.sharers);
-	free(storage->gang.gone);
 	free(storage->url);
 	free(storage->transfer.job);
 	free(storage);

@@ -157,6 +157,8 @@ enum gang_event_kind {
 	GANG_EVENT_ROUND,
 	/* `member` has given its part in `round`, and has completed `step` since. */
 	GANG_EVENT_PASSED,
+	/* The checkpoint of `round` answers what was asked for up to event `answers`. */
+	GANG_EVENT_ANSWERS,
 	/* `member`, which is at `step`, gives no part in `round`: it is over. `steps`: the
 	 * checkpoints that it has, so that the next round is about one that all have. */
 	GANG_EVENT_LEFT_OUT,
@@ -194,6 +196,7 @@ struct gang_event {
 	enum gang_event_kind kind;
 	uint32_t member;
 	uint32_t round;
+	uint32_t answers; /* ROUND, ANSWERS: an event before this one; 0: none */
 	int64_t step;
 	struct gang_steps steps;
 	bool at_least;
@@ -230,8 +233,7 @@ int storage_gang_read(struct storage *storage, uint32_t attempt, uint32_t number
  * Who gives no part in a round: those that had gone when it was opened. `newest` is the newest
  * GANG_EVENT_GONE that is not behind the event that has opened it (0: nobody had gone); each names
  * the one before it, so that all read the same from the store. `gone` has one for each member. One
- * request for each that has gone, and none for a `newest` that was asked for last. For the thread
- * that saves.
+ * request for each that has gone.
  */
 int storage_gang_find_gone(struct storage *storage, uint32_t attempt, uint32_t newest, bool *gone,
 			   struct cancel *cancel, struct err *err);
@@ -244,12 +246,6 @@ int storage_gang_is_committed(struct storage *storage, uint32_t attempt, uint32_
  * members, counts as one that has. As above, while another thread uses the storage. */
 int storage_gang_recall(struct storage *storage, struct snapshot_id from, unsigned most,
 			unsigned *without, struct cancel *cancel, struct err *err);
-
-/* The newest event of the log that a committed round answers; 0: none. One step is one moment of
- * training: what the checkpoint of one member answers, those of all do. One GET of the manifest.
- * May be called while another thread uses the storage. */
-int storage_gang_answers(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t *event,
-			 struct cancel *cancel, struct err *err);
 
 /* Before an attempt is claimed behind `attempt`, of this gang: if the parts of all that are to give
  * one are there in its newest round, without a commit, and nobody has left it out, commits it.
@@ -269,12 +265,6 @@ int storage_gang_given(struct storage *storage, uint32_t attempt, uint32_t round
 int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t round,
 			 const bool *gone, uint32_t *there, uint32_t *missing,
 			 struct cancel *cancel, struct err *err);
-/* Before a member says that it has gone, and does not know whether its part of a round was put: if
- * it was not, puts what is no part in its place, so that it never will be. *void_now: that is
- * there: the round is never a snapshot. May be called while another thread uses the storage. */
-int storage_gang_void_part(struct storage *storage, uint32_t attempt, uint32_t round,
-			   bool *void_now, struct cancel *cancel, struct err *err);
-
 enum gang_part_fate {
 	/* None is there, and none will be: the round is never a snapshot. */
 	GANG_FATE_VOID,
@@ -286,13 +276,12 @@ enum gang_part_fate {
 	GANG_FATE_UNFIT,
 };
 /* After a storage_save() that has failed without save_result.gang_over, and before the round is
- * left out: what has become of this member's part. If it is not there, storage_gang_void_part(); if
- * those of all are, commits. `gone`, `newest_gone`: as of storage_gang_find_gone(). Blocks for a
- * few requests. May be called while another thread uses the storage, but for a save of that round.
- */
-int storage_gang_look_after_part(struct storage *storage, struct snapshot_id id, const bool *gone,
-				 uint32_t newest_gone, enum gang_part_fate *fate,
-				 struct cancel *cancel, struct err *err);
+ * left out: what has become of this member's part. If it is not there, puts what is no part in its
+ * place, so that it never will be; if those of all are, commits. `gone`: `newest` of
+ * storage_gang_find_gone(). Blocks for a few requests. May be called while another thread uses the
+ * storage, but for a save of that round. */
+int storage_gang_look_after_part(struct storage *storage, struct snapshot_id id, uint32_t gone,
+				 enum gang_part_fate *fate, struct cancel *cancel, struct err *err);
 
 /* The paths that the part of a member names which another keeps (save_request.gang_kept); NULL: it
  * names none. The caller decrefs. */
@@ -302,10 +291,9 @@ int storage_gang_read_kept(struct storage *storage, struct snapshot_id id, uint3
 /* --- saving and restoring as a member --- */
 
 /* Added to struct save_request (storage_save.h) for a member: `gang_beside` (it has no checkpoint,
- * and perhaps no file: then its part is empty) and `gang_asked` (how that is known), `gang_final`
- * (the round that the last GANG_EVENT_ENDED has opened), `gang_gone` (storage_gang_find_gone():
- * whose parts it does without), `gang_saw` (the newest event of the log that the checkpoint
- * answers), and `gang_over` (asked while it waits for the others: true: the round is over, and
+ * and perhaps no file: then its part is empty), `gang_final` (the round that the last
+ * GANG_EVENT_ENDED has opened), `gang_gone` (storage_gang_find_gone(): whose parts it does
+ * without), and `gang_over` (asked while it waits for the others: true: the round is over, and
  * storage_save() ends with ERR_RETRY, save_result.changed and gang_over). The id is that of the
  * round. storage_save() returns once the snapshot of all is committed.
  *

@@ -87,11 +87,6 @@ struct save_request {
 	 * sequence. It saves no checkpoints: what is there lies beside those of others, and its
 	 * part says so; if there is no file at all, the part is empty. */
 	bool gang_beside;
-	/* Of such a member: its job has ended in order when it was asked to by this event of the
-	 * log, and that is how it is known that it saves none. So what it goes with must answer
-	 * that event: of a checkpoint from before it might have had files. 0: it is known
-	 * otherwise. */
-	uint32_t gang_asked;
 	/* Its files are in the part of `gang_keeper`, since both have one directory: its own part
 	 * is empty, and no file is opened. `gang_kept`: the paths of those of this checkpoint, an
 	 * array; borrowed; may be NULL. */
@@ -101,8 +96,6 @@ struct save_request {
 	/* All jobs have ended, and this is what they have left: the steps of the parts are not
 	 * compared. */
 	bool gang_final;
-	/* The newest event of the log that the checkpoint answers; 0: none. */
-	uint32_t gang_saw;
 	/* The newest GANG_EVENT_GONE before the round: it is of those that had not gone. 0: of all.
 	 */
 	uint32_t gang_gone;

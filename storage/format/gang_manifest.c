@@ -433,11 +433,6 @@ bool gang_manifest_lacks_checkpoint(const struct manifest *part)
 	return part->kept ? part->step < 0 : part->piece_count == 0 || part->without_checkpoint;
 }
 
-uint32_t gang_manifest_answers(bool without_checkpoint, uint32_t saw)
-{
-	return without_checkpoint ? 0 : saw;
-}
-
 static struct manifest_part describe_part(const struct manifest *part, uint32_t member)
 {
 	struct manifest_part description = {

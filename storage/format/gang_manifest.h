@@ -20,9 +20,6 @@ int gang_manifest_strip(struct manifest *manifest, uint32_t member, struct err *
 /* Of a member's part, before it is one of `parts`: whether it has nothing of a checkpoint, nor have
  * the files of its own that are in the part of a keeper. */
 bool gang_manifest_lacks_checkpoint(const struct manifest *part);
-/* The newest event that a part answers, of its `saw`: what is no checkpoint answers nothing. A
- * snapshot answers what one of its parts does. */
-uint32_t gang_manifest_answers(bool without_checkpoint, uint32_t saw);
 
 /* Of a gang of so many members, of which none had gone: each has a part in it. Where some had, it
  * is of another number of members, whoever asks. */

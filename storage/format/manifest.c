@@ -538,13 +538,13 @@ static json_t *encode_parts(const struct manifest *manifest)
 	for (size_t i = 0; i < manifest->part_count; i++) {
 		const struct manifest_part *part = &manifest->parts[i];
 
-		item = json_pack("{s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:o}",
-				 "member", (json_int_t)part->member, "nonce", part->nonce, "host",
-				 part->host, "pieces", (json_int_t)part->pieces, "files",
+		item = json_pack("{s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:o}", "member",
+				 (json_int_t)part->member, "nonce", part->nonce, "host", part->host,
+				 "pieces", (json_int_t)part->pieces, "files",
 				 (json_int_t)part->files, "left_out", (json_int_t)part->left_out,
 				 "bytes", (json_int_t)part->bytes, "directory_mode",
 				 (json_int_t)part->directory_mode, "checkpoint",
-				 !part->without_checkpoint, "saw", (json_int_t)part->saw, "about",
+				 !part->without_checkpoint, "about",
 				 part->about ? json_incref(part->about) : json_object());
 		if (part->kept)
 			json_object_set_new(item, "keeper", json_integer(part->keeper));
@@ -820,8 +820,7 @@ static int decode_part(json_t *item, struct manifest_part *part, struct err *err
 	    get_number(item, "files", UINT32_MAX, &part->files, err) < 0 ||
 	    get_number(item, "left_out", UINT32_MAX, &part->left_out, err) < 0 ||
 	    json_get_u64(item, "bytes", SIZE_MOST, &part->bytes, err) < 0 ||
-	    get_number(item, "directory_mode", 07777, &part->directory_mode, err) < 0 ||
-	    get_number(item, "saw", UINT32_MAX, &part->saw, err) < 0)
+	    get_number(item, "directory_mode", 07777, &part->directory_mode, err) < 0)
 		return -1;
 	text_set(part->nonce, sizeof(part->nonce), nonce);
 	text_set(part->host, sizeof(part->host), json_text_or(item, "host", ""));

@@ -59,8 +59,6 @@ struct manifest_part {
 	uint32_t pieces;
 	uint32_t files, left_out, directory_mode;
 	uint64_t bytes;
-	/* the newest event of the gang's log that its checkpoint answers; 0: none */
-	uint32_t saw;
 	char nonce[33], host[65];
 	bool without_checkpoint; /* its files are beside one: the member saves none */
 	bool kept;               /* they are in the part of `keeper`: both have one directory */
@@ -90,7 +88,7 @@ struct manifest {
 	size_t part_count;
 	/* Of a member's part, while it is not yet one of `parts`; see gang_parts.h. */
 	bool without_checkpoint, final, kept, gone;
-	uint32_t keeper, asked;
+	uint32_t keeper;
 	/* sorted by path, byte by byte, so that a directory comes before what is in it */
 	struct entry *entries;
 	size_t entry_count;

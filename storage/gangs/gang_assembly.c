@@ -21,7 +21,7 @@ char *gang_part_key(const struct storage *storage, struct snapshot_id id, uint32
 }
 
 int gang_part_read(struct storage *storage, struct snapshot_id id, uint32_t member,
-		   struct gang_part *part, struct cancel *cancel, struct err *err)
+		   struct manifest *part, struct cancel *cancel, struct err *err)
 {
 	auto_free char *key = gang_part_key(storage, id, member);
 	auto_json json_t *body = NULL;
@@ -53,13 +53,13 @@ void gang_round_release(struct gang_round *round)
 
 struct gang_reading {
 	struct gang_round *round;
-	struct gang_part *parts; /* of all members, in their order */
+	struct manifest *parts; /* of all members, in their order */
 };
 
 static void gang_reading_release(struct gang_reading *reading)
 {
 	for (uint32_t i = 0; i < reading->round->storage->gang.members; i++)
-		gang_part_release(&reading->parts[i]);
+		manifest_release(&reading->parts[i]);
 	free(reading->parts);
 }
 AUTO(struct gang_reading, gang_reading_release);
@@ -107,19 +107,11 @@ static int join_parts(const struct gang_reading *reading, struct manifest *gang,
 {
 	const struct gang_round *round = reading->round;
 	uint32_t members = round->storage->gang.members;
-	auto_free struct manifest *manifests = NULL;
 
-	if (gang_parts_agree(reading->parts, members, round->request->gang_gone, err) < 0)
+	if (gang_parts_agree(reading->parts, members, err) < 0)
 		return -1;
-	fill_gang_header(round, &gang_parts_leader(reading->parts, members)->manifest, gang);
-	manifests = memory_new(members * sizeof(*manifests));
-	for (uint32_t i = 0; i < members; i++)
-		manifests[i] = reading->parts[i].manifest;
-	if (gang_manifest_join(manifests, members, gang, err) < 0)
-		return -1;
-	for (uint32_t i = 0; i < members; i++)
-		gang->parts[i].saw = reading->parts[i].saw;
-	return 0;
+	fill_gang_header(round, gang_parts_leader(reading->parts, members), gang);
+	return gang_manifest_join(reading->parts, members, gang, err);
 }
 
 /* The packs of the others too: each has looked up its own before it put its part, which may be some

@@ -14,7 +14,7 @@ struct gang_round {
 	bool *gone;
 	uint32_t present;
 	/* What is to be saved, with the nonce that it was put under. */
-	const struct gang_part *own;
+	const struct manifest *own;
 	/* An earlier call for this round has put a part; it has other files. */
 	bool earlier_part, other_files;
 };
@@ -28,7 +28,7 @@ AUTO(struct gang_round, gang_round_release);
 char *gang_part_key(const struct storage *storage, struct snapshot_id id, uint32_t member);
 /* The part of a member in the round of `id`. ERR_NOT_FOUND, ERR_CORRUPT, ERR_VERSION. */
 int gang_part_read(struct storage *storage, struct snapshot_id id, uint32_t member,
-		   struct gang_part *part, struct cancel *cancel, struct err *err);
+		   struct manifest *part, struct cancel *cancel, struct err *err);
 
 /*
  * Once the parts of all members are there that had not gone: reads them, several at once, looks up

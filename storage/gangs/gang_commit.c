@@ -168,25 +168,39 @@ static int commit_if_whole(struct gang_round *round, enum gang_part_fate *fate, 
 	return own.kind == ERR_UNFIT || own.kind == ERR_NOT_FOUND ? 0 : err_pass(err, &own);
 }
 
-int storage_gang_look_after_part(struct storage *storage, struct snapshot_id id, const bool *gone,
-				 uint32_t newest_gone, enum gang_part_fate *fate,
-				 struct cancel *cancel, struct err *err)
+/* A part is put if-absent. So whoever has put this in its place knows that no part is there, and
+ * none will be, whatever a request does that is still on its way. */
+static int void_part(struct storage *storage, struct snapshot_id id, bool *void_now,
+		     struct cancel *cancel, struct err *err)
 {
-	struct save_request request = {.id = id, .gang_gone = newest_gone};
-	auto_free bool *without = memory_new((storage->gang.members + 1) * sizeof(*without));
-	struct gang_round round = {
-		.storage = storage,
-		.request = &request,
-		.cancel = cancel,
-		.gone = without,
-		.present = storage->gang.members,
-	};
+	uint32_t member = storage->gang.member;
+	auto_free char *key = gang_part_key(storage, id, member);
+	auto_json json_t *body = json_pack("{s:I, s:b}", "member", (json_int_t)member, "void", 1);
+	auto_json json_t *found = NULL;
+	struct err own = {0};
+
+	*void_now = job_record_put(storage->transfer.store, key, RECORD_PART, body, NULL, cancel,
+				   &own) == 0;
+	if (*void_now)
+		return 0;
+	if (own.kind != ERR_EXISTS)
+		return err_pass(err, &own);
+	/* An earlier try, whose answer was lost. */
+	if (job_record_get(storage->transfer.store, key, RECORD_PART, &found, cancel, err) < 0)
+		return -1;
+	*void_now = json_true_or(found, "void", false);
+	return 0;
+}
+
+int storage_gang_look_after_part(struct storage *storage, struct snapshot_id id, uint32_t gone,
+				 enum gang_part_fate *fate, struct cancel *cancel, struct err *err)
+{
+	struct save_request request = {.id = id, .gang_gone = gone};
+	auto_(gang_round_release) struct gang_round round = {.storage = storage,
+							     .request = &request,
+							     .cancel = cancel};
 	bool committed, is_void;
 
-	for (uint32_t i = 0; i < storage->gang.members; i++) {
-		without[i] = gone[i];
-		round.present -= gone[i];
-	}
 	*fate = GANG_FATE_COMMITTED;
 	if (storage_gang_is_committed(storage, id.attempt, id.sequence, &committed, cancel, err) <
 	    0)
@@ -194,9 +208,11 @@ int storage_gang_look_after_part(struct storage *storage, struct snapshot_id id,
 	if (committed)
 		return 0;
 	*fate = GANG_FATE_VOID;
-	if (storage_gang_void_part(storage, id.attempt, id.sequence, &is_void, cancel, err) < 0)
+	if (void_part(storage, id, &is_void, cancel, err) < 0)
 		return -1;
-	return is_void ? 0 : commit_if_whole(&round, fate, err);
+	if (is_void)
+		return 0;
+	return gang_round_begin(&round, err) < 0 ? -1 : commit_if_whole(&round, fate, err);
 }
 
 /* Removes what earlier attempts of a gang have left: joins, logs, and parts that no snapshot came
@@ -302,12 +318,12 @@ static int pause_after(struct gang_round *round, unsigned tries, const struct er
 /* There is a part of this member already, which is not as this one was written. */
 static int look_at_earlier_part(struct gang_round *round, struct err *err)
 {
-	auto_(gang_part_release) struct gang_part earlier = {0};
+	auto_(manifest_release) struct manifest earlier = {0};
 
 	if (gang_part_read(round->storage, round->request->id, round->storage->gang.member,
 			   &earlier, round->cancel, err) < 0)
 		return -1;
-	round->earlier_part = !text_equal(earlier.manifest.nonce, round->own->manifest.nonce);
+	round->earlier_part = !text_equal(earlier.nonce, round->own->nonce);
 	round->other_files = !gang_part_same_content(&earlier, round->own);
 	return 0;
 }
@@ -526,7 +542,7 @@ static int check_own_part(struct gang_round *round, bool *named, struct err *err
 					 err) < 0)
 		return -1;
 	*named = member < found.part_count &&
-		 text_equal(found.parts[member].nonce, round->own->manifest.nonce);
+		 text_equal(found.parts[member].nonce, round->own->nonce);
 	return 0;
 }
 
@@ -534,14 +550,11 @@ int gang_commit(struct storage *storage, const struct save_request *request,
 		const struct manifest *part, enum gang_outcome *outcome, struct cancel *cancel,
 		struct err *err)
 {
-	struct gang_part own = {.manifest = *part,
-				.saw = request->gang_saw,
-				.gone = request->gang_gone};
 	auto_(gang_round_release) struct gang_round round = {
 		.storage = storage,
 		.request = request,
 		.cancel = cancel,
-		.own = &own,
+		.own = part,
 	};
 
 	bool again = snapshot_id_compare(storage->gang.unsettled, request->id) == 0, named = true;

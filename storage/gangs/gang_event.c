@@ -10,7 +10,7 @@
  * reason. */
 struct event_form {
 	const char *kind, *word;
-	bool round, step, left, code, more, gone;
+	bool round, step, answers, left, code, more, gone;
 };
 
 static const struct event_form event_forms[] = {
@@ -20,7 +20,9 @@ static const struct event_form event_forms[] = {
 	[GANG_EVENT_REQUEST] = {.kind = "notice", .word = "save"},
 	[GANG_EVENT_NOTICE] = {.kind = "notice", .word = "end", .left = true},
 	[GANG_EVENT_LEAVING] = {.kind = "notice", .word = "leave", .left = true},
-	[GANG_EVENT_ROUND] = {.kind = "round", .word = "", .step = true, .gone = true},
+	[GANG_EVENT_ROUND] =
+		{.kind = "round", .word = "", .step = true, .answers = true, .gone = true},
+	[GANG_EVENT_ANSWERS] = {.kind = "round", .word = "answers", .round = true, .answers = true},
 	[GANG_EVENT_PASSED] = {.kind = "round", .word = "passed", .round = true, .step = true},
 	[GANG_EVENT_LEFT_OUT] = {.kind = "round", .word = "void", .round = true, .step = true},
 	[GANG_EVENT_ENDED] =
@@ -70,6 +72,8 @@ json_t *gang_event_encode(const struct gang_event *event, uint32_t attempt, cons
 	if (form->step || event->saves)
 		json_object_set_new(body, "step",
 				    event->step < 0 ? json_null() : json_integer(event->step));
+	if (form->answers && event->answers > 0)
+		json_object_set_new(body, "answers", json_integer(event->answers));
 	if (event->kind == GANG_EVENT_LEFT_OUT)
 		json_object_set_new(body, "steps", encode_steps(&event->steps));
 	if (event->kind == GANG_EVENT_ROUND)
@@ -159,6 +163,8 @@ int gang_event_decode(json_t *body, uint32_t attempt, uint32_t number, struct ga
 	form = &event_forms[event->kind];
 	event->saves = event->kind == GANG_EVENT_GONE && json_object_get(body, "step");
 	if ((form->round && decode_earlier(body, "round", number, &event->round, err) < 0) ||
+	    (form->answers && json_object_get(body, "answers") &&
+	     decode_earlier(body, "answers", number, &event->answers, err) < 0) ||
 	    (form->gone && json_object_get(body, "gone") &&
 	     decode_earlier(body, "gone", number, &event->gone, err) < 0) ||
 	    ((form->step || event->saves) && decode_step(body, event, err) < 0))

@@ -104,25 +104,6 @@ static int is_there(struct storage *storage, const char *key, bool *there, struc
 	return err_pass(err, &own);
 }
 
-int storage_gang_answers(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t *event,
-			 struct cancel *cancel, struct err *err)
-{
-	auto_(manifest_release) struct manifest manifest = {0};
-
-	*event = 0;
-	if (job_record_get_manifest_head(storage, (struct snapshot_id){attempt, round}, &manifest,
-					 cancel, err) < 0)
-		return -1;
-	for (size_t i = 0; i < manifest.part_count; i++) {
-		const struct manifest_part *part = &manifest.parts[i];
-		uint32_t answers = gang_manifest_answers(part->without_checkpoint, part->saw);
-
-		if (answers > *event)
-			*event = answers;
-	}
-	return 0;
-}
-
 int storage_gang_is_committed(struct storage *storage, uint32_t attempt, uint32_t round,
 			      bool *committed, struct cancel *cancel, struct err *err)
 {
@@ -191,30 +172,6 @@ int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t rou
 	return 0;
 }
 
-/* A part is put if-absent. So whoever has put this in its place knows that no part is there, and
- * none will be, whatever a request does that is still on its way. */
-int storage_gang_void_part(struct storage *storage, uint32_t attempt, uint32_t round,
-			   bool *void_now, struct cancel *cancel, struct err *err)
-{
-	uint32_t member = storage->gang.member;
-	auto_free char *key = gang_part_key(storage, (struct snapshot_id){attempt, round}, member);
-	auto_json json_t *body = json_pack("{s:I, s:b}", "member", (json_int_t)member, "void", 1);
-	auto_json json_t *found = NULL;
-	struct err own = {0};
-
-	*void_now = job_record_put(storage->transfer.store, key, RECORD_PART, body, NULL, cancel,
-				   &own) == 0;
-	if (*void_now)
-		return 0;
-	if (own.kind != ERR_EXISTS)
-		return err_pass(err, &own);
-	/* An earlier try, whose answer was lost. */
-	if (job_record_get(storage->transfer.store, key, RECORD_PART, &found, cancel, err) < 0)
-		return -1;
-	*void_now = json_true_or(found, "void", false);
-	return 0;
-}
-
 /* --- who had gone --- */
 
 static int read_gone(struct storage *storage, uint32_t attempt, uint32_t number, bool *gone,
@@ -238,23 +195,9 @@ static int read_gone(struct storage *storage, uint32_t attempt, uint32_t number,
 int storage_gang_find_gone(struct storage *storage, uint32_t attempt, uint32_t newest, bool *gone,
 			   struct cancel *cancel, struct err *err)
 {
-	size_t size = storage->gang.members * sizeof(*gone);
-
-	memset(gone, 0, size);
-	if (newest == 0)
-		return 0;
-	if (storage->gang.gone && storage->gang.gone_attempt == attempt &&
-	    storage->gang.gone_newest == newest) {
-		memcpy(gone, storage->gang.gone, size);
-		return 0;
-	}
+	memset(gone, 0, storage->gang.members * sizeof(*gone));
 	for (uint32_t number = newest; number > 0;)
 		if (read_gone(storage, attempt, number, gone, &number, cancel, err) < 0)
 			return -1;
-	free(storage->gang.gone);
-	storage->gang.gone = memory_new(size + 1);
-	memcpy(storage->gang.gone, gone, size);
-	storage->gang.gone_attempt = attempt;
-	storage->gang.gone_newest = newest;
 	return 0;
 }

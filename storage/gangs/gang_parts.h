@@ -19,41 +19,28 @@
 /* Parses "00003.json", the name of a part in its round. False for any other form. */
 bool gang_part_parse_member(const char *name, uint32_t *member);
 
-struct gang_part {
-	/* Its list of files is in pieces, which are not loaded; without a piece it is empty. */
-	struct manifest manifest;
-	/* The newest event of the log that its checkpoint answers; 0: none. */
-	uint32_t saw;
-	/* The newest GANG_EVENT_GONE before its round; 0: none. So each part says itself of whose
-	 * parts it is one. */
-	uint32_t gone;
-};
-void gang_part_release(struct gang_part *part);
-AUTO(struct gang_part, gang_part_release);
-
-bool gang_part_is_empty(const struct gang_part *part);
-bool gang_part_has_checkpoint(const struct gang_part *part);
+/* Of a part as a manifest the list of files is in pieces, which are not loaded; without a piece it
+ * is empty. */
+bool gang_part_has_checkpoint(const struct manifest *part);
 
 /* The body of the record of a part; the caller decrefs it. */
-json_t *gang_part_encode(const struct gang_part *part, uint32_t member, struct err *err);
+json_t *gang_part_encode(const struct manifest *part, uint32_t member, struct err *err);
 /* `id` is that of the round's snapshot. ERR_CORRUPT: it makes no sense, or is another's. */
 int gang_part_decode(json_t *body, const char *job, struct snapshot_id id, uint32_t member,
-		     struct gang_part *part, struct err *err);
+		     struct manifest *part, struct err *err);
 
-/* Whether both have the same files, of the same step, whoever has saved them when, and however it
- * is known that there are no others (`saw`, `asked`): of two tries of one part the first stays, and
- * is judged. */
-bool gang_part_same_content(const struct gang_part *a, const struct gang_part *b);
+/* Whether both have the same files, of the same step, whoever has saved them when: of two tries of
+ * one part the first stays, and is judged. */
+bool gang_part_same_content(const struct manifest *a, const struct manifest *b);
 
 /* Instead of the part of a member that had gone before the round. */
-struct gang_part gang_part_of_gone(void);
+struct manifest gang_part_of_gone(void);
 
-/* Whether the parts of all members, in their order, are of one checkpoint, and of the members that
- * had not gone by event `gone` (0: of all). ERR_UNFIT: they never will be a snapshot; the sentence
- * says why. */
-int gang_parts_agree(const struct gang_part *parts, size_t count, uint32_t gone, struct err *err);
+/* Whether the parts of all members, in their order, are of one checkpoint. ERR_UNFIT: they never
+ * will be a snapshot; the sentence says why. */
+int gang_parts_agree(const struct manifest *parts, size_t count, struct err *err);
 /* The first that has a checkpoint, from which the whole takes its step; in a final round that of
  * the highest step, or without one. NULL: there is none. */
-const struct gang_part *gang_parts_leader(const struct gang_part *parts, size_t count);
+const struct manifest *gang_parts_leader(const struct manifest *parts, size_t count);
 
 #endif

@@ -77,9 +77,6 @@ struct storage {
 		enum gang_parts_choice parts;
 		/* Set by storage_gang_share_directory(); owned. */
 		bool *sharers;
-		/* Who had gone by this event of this attempt, as it was read last; owned. */
-		uint32_t gone_attempt, gone_newest;
-		bool *gone;
 	} gang;
 	/* Set by storage_set_progress(). */
 	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);

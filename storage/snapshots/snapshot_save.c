@@ -468,7 +468,6 @@ static void fill_manifest_header(const struct saving *saving, const struct file_
 	manifest->directory_mode = tree->root_mode;
 	manifest->left_out = tree->left_out;
 	manifest->without_checkpoint = request->gang_beside;
-	manifest->asked = request->gang_asked;
 	manifest->final = request->gang_final;
 	manifest->kept = request->gang_is_kept;
 	manifest->keeper = request->gang_keeper;

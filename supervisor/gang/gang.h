@@ -97,7 +97,6 @@ enum gang_feed_work {
 	FEED_READS,
 	FEED_APPENDS,
 	FEED_LOOKS_WHO_IS_MISSING,
-	FEED_LOOKS_FOR_ANSWERS,
 	FEED_LOOKS_FOR_SHARERS,
 	FEED_LOOKS_WHETHER_OVER,
 	FEED_LOOKS_AFTER_PART,
@@ -147,7 +146,7 @@ struct gang_feed {
 		enum gang_feed_work kind;
 		int64_t begun_ms;
 		struct gang_event event;
-		uint32_t round, answers;
+		uint32_t round;
 		unsigned without;
 		/* `anew` when it was begun */
 		bool anew;

@@ -62,35 +62,27 @@ static int look_for_sharers(struct gang_feed *feed, struct err *err)
 	return 0;
 }
 
-/* Who had gone when the newest round was opened; the caller frees it. */
-static bool *list_gone(const struct gang_view *view)
-{
-	bool *gone = memory_new(view->members * sizeof(*gone));
-
-	for (uint32_t i = 0; i < view->members; i++)
-		gone[i] = gang_view_does_without(view, i);
-	return gone;
-}
-
 static int look_who_is_missing(struct gang_feed *feed, struct err *err)
 {
-	auto_free bool *gone = list_gone(&feed->view);
+	auto_free bool *gone = memory_new(feed->view.members * sizeof(*gone));
 
 	feed->work.wanted = 0;
-	for (uint32_t i = 0; i < feed->view.members; i++)
+	for (uint32_t i = 0; i < feed->view.members; i++) {
+		gone[i] = gang_view_does_without(&feed->view, i);
 		feed->work.wanted += !gone[i];
+	}
 	return storage_gang_missing(feed->options.storage, feed->options.attempt, feed->work.round,
 				    gone, &feed->work.have, &feed->work.missing, &feed->cancel,
 				    err);
 }
 
-static int look_after_part(struct gang_feed *feed, struct err *err)
+static int look_after_part(struct gang_feed *feed, uint32_t round, struct cancel *cancel,
+			   struct err *err)
 {
-	auto_free bool *gone = list_gone(&feed->view);
-	struct snapshot_id id = {feed->options.attempt, feed->work.round};
+	struct snapshot_id id = {feed->options.attempt, round};
 
-	return storage_gang_look_after_part(feed->options.storage, id, gone, feed->view.round.gone,
-					    &feed->work.fate, &feed->cancel, err);
+	return storage_gang_look_after_part(feed->options.storage, id, feed->view.round.gone,
+					    &feed->work.fate, cancel, err);
 }
 
 /* Another attempt has been claimed behind it, or so many that its own claim is not kept any more.
@@ -127,15 +119,12 @@ static int do_work(struct gang_feed *feed, struct err *err)
 					   &feed->cancel, err);
 	case FEED_LOOKS_WHO_IS_MISSING:
 		return look_who_is_missing(feed, err);
-	case FEED_LOOKS_FOR_ANSWERS:
-		return storage_gang_answers(storage, attempt, feed->work.round, &feed->work.answers,
-					    &feed->cancel, err);
 	case FEED_LOOKS_FOR_SHARERS:
 		return look_for_sharers(feed, err);
 	case FEED_LOOKS_WHETHER_OVER:
 		return look_whether_over(feed, err);
 	case FEED_LOOKS_AFTER_PART:
-		return look_after_part(feed, err);
+		return look_after_part(feed, feed->work.round, &feed->cancel, err);
 	}
 	return 0;
 }
@@ -288,7 +277,7 @@ static void note_leaving(struct gang_feed *feed, const struct gang_event *event)
 {
 	bool own = event->member == feed->here.member;
 
-	if (event->kind == GANG_EVENT_GONE) {
+	if (event->kind == GANG_EVENT_GONE && event->saves) {
 		feed->here.now_ms = clock_monotonic_ms();
 		gang_here_note_gone(&feed->here);
 	}
@@ -448,8 +437,6 @@ static void gang_feed_on_worked(void *arg)
 		note_recalled(feed);
 	else if (feed->work.kind == FEED_LOOKS_WHO_IS_MISSING)
 		say_who_is_missing(feed);
-	else if (feed->work.kind == FEED_LOOKS_FOR_ANSWERS)
-		gang_view_answers(&feed->view, feed->work.round, feed->work.answers);
 	else if (feed->work.kind == FEED_LOOKS_AFTER_PART)
 		gang_feed_note_fate(feed, feed->work.round, feed->work.fate);
 	else if (feed->work.kind == FEED_LOOKS_FOR_SHARERS)
@@ -489,9 +476,8 @@ static struct gang_event event_of(const struct gang_feed *feed,
 				  const struct gang_round_decision *decision)
 {
 	static const enum gang_event_kind kinds[] = {
-		[GANG_OPEN] = GANG_EVENT_ROUND,
-		[GANG_LEAVE_OUT] = GANG_EVENT_LEFT_OUT,
-		[GANG_SAY_PASSED] = GANG_EVENT_PASSED,
+		[GANG_OPEN] = GANG_EVENT_ROUND,          [GANG_LEAVE_OUT] = GANG_EVENT_LEFT_OUT,
+		[GANG_SAY_PASSED] = GANG_EVENT_PASSED,   [GANG_SAY_ANSWERS] = GANG_EVENT_ANSWERS,
 		[GANG_SAY_GOES_ON] = GANG_EVENT_GOES_ON,
 	};
 	enum gang_event_kind kind = kinds[decision->action];
@@ -500,6 +486,7 @@ static struct gang_event event_of(const struct gang_feed *feed,
 		.round = kind == GANG_EVENT_ROUND ? 0 : decision->round,
 		.step = decision->step,
 		.at_least = decision->at_least,
+		.answers = decision->answers,
 	};
 
 	if (kind == GANG_EVENT_LEFT_OUT)
@@ -601,15 +588,19 @@ static struct gang_round_decision decide(struct gang_feed *feed)
 	/* What the final round takes of a member depends on it. */
 	if (!feed->recalled && feed->view.round.final)
 		decision = (struct gang_round_decision){.action = GANG_WAIT, .again_ms = INT64_MAX};
-	if (gives(&decision) && !awaits_sharers(feed, &decision))
+	if (gives(&decision) && !awaits_sharers(feed, &decision)) {
 		feed->options.give(feed->options.arg, &decision);
+		/* What it answers is in the log before the commit. */
+		if (feed->here.given == decision.round)
+			decision = gang_rounds_decide(&feed->view, &feed->here);
+	}
 	return decision;
 }
 
 static bool is_awaiting(const struct gang_feed *feed)
 {
 	return gang_view_is_open(&feed->view) || feed->here.wants || feed->here.urgent ||
-	       feed->here.ended || feed->outbox_count > 0 || gang_view_wants_answers(&feed->view);
+	       feed->here.ended || feed->outbox_count > 0;
 }
 
 static bool must_say(const struct gang_feed *feed)
@@ -658,9 +649,6 @@ static void gang_feed_go_on(struct gang_feed *feed)
 		append_event(feed, &event);
 	} else if (feed->outbox_count > 0) {
 		append_event(feed, &feed->outbox[0].event);
-	} else if (gang_view_wants_answers(&feed->view)) {
-		feed->work.round = feed->view.committed;
-		start_work(feed, FEED_LOOKS_FOR_ANSWERS);
 	} else if (feed->look_due && (awaits_sharers(feed, &decision) || looks_after)) {
 		feed->look_due = false;
 		feed->work.round = decision.round;
@@ -833,56 +821,40 @@ static int catch_up(struct gang_feed *feed, struct cancel *cancel, struct err *e
 	return 0;
 }
 
-static int say_last(struct gang_feed *feed, enum gang_event_kind kind, struct cancel *cancel,
-		    struct err *err)
+/* What another one appends at the same time is read first, and may change it. */
+static int try_last_word(struct gang_feed *feed, struct cancel *cancel, struct err *err)
 {
-	struct gang_event event = {
-		.kind = kind,
-		.round = kind == GANG_EVENT_LEFT_OUT ? feed->view.round.number : 0,
-		.step = kind == GANG_EVENT_LEFT_OUT && feed->here.generation ? feed->here.step : -1,
-	};
+	const struct gang_view *view = &feed->view;
+	struct gang_here *here = &feed->here;
+	struct gang_round_decision decision;
+	struct gang_event event;
 	bool taken;
 
-	gang_feed_complete_event(feed, &event);
-	if (kind == GANG_EVENT_LEFT_OUT)
-		text_set(event.reason, sizeof(event.reason), "its machine is taken away");
-	return storage_gang_append(feed->options.storage, feed->options.attempt, &event, &taken,
-				   cancel, err);
-}
-
-/* What another one appends at the same time is read first, and may change it. */
-static int try_last_word(struct gang_feed *feed, bool *said, struct cancel *cancel, struct err *err)
-{
-	uint32_t settled = 0;
-
+	here->given = 0;
 	for (;;) {
-		enum gang_last_word word;
-		bool is_void;
-		int status = 0;
-
 		if (catch_up(feed, cancel, err) < 0)
 			return -1;
-		word = gang_leave_last_word(&feed->view, &feed->here, settled);
-		*said = feed->view.ends[feed->here.member] == GANG_HAS_GONE;
-		switch (word) {
-		case GANG_LAST_NOTHING:
+		if (view->over || (view->notice > 0 && here->leaves == 0) ||
+		    view->ends[here->member] == GANG_HAS_GONE)
 			return 0;
-		case GANG_LAST_VOID_PART:
-			settled = feed->view.round.number;
-			status =
-				storage_gang_void_part(feed->options.storage, feed->options.attempt,
-						       settled, &is_void, cancel, err);
-			if (status == 0 && is_void)
-				feed->here.put = 0;
-			break;
-		case GANG_LAST_LEAVE_OUT:
-			status = say_last(feed, GANG_EVENT_LEFT_OUT, cancel, err);
-			break;
-		case GANG_LAST_SAY_GONE:
-			status = say_last(feed, GANG_EVENT_GONE, cancel, err);
-			break;
+		here->unable = view->round.number;
+		here->unable_reason = "its machine is taken away";
+		decision = gang_rounds_decide(view, here);
+		if (decision.action == GANG_LOOK_AFTER_PART) {
+			if (look_after_part(feed, decision.round, cancel, err) < 0)
+				return -1;
+			gang_here_note_fate(here, &feed->view, decision.round, feed->work.fate);
+			/* The others may commit it. */
+			if (feed->work.fate == GANG_FATE_LIES)
+				here->given = decision.round;
+			continue;
 		}
-		if (status < 0)
+		event = decision.action == GANG_LEAVE_OUT
+				? event_of(feed, &decision)
+				: (struct gang_event){.kind = GANG_EVENT_GONE};
+		gang_feed_complete_event(feed, &event);
+		if (storage_gang_append(feed->options.storage, feed->options.attempt, &event,
+					&taken, cancel, err) < 0)
 			return -1;
 	}
 }
@@ -890,19 +862,17 @@ static int try_last_word(struct gang_feed *feed, bool *said, struct cancel *canc
 void gang_feed_say_last_word(struct gang_feed *feed)
 {
 	struct cancel soon = CANCEL_AT(clock_monotonic_ms() + LAST_WORD_MS);
-	bool said = false;
 	struct err err;
 
 	if (!feed->leaves_alone || !gang_feed_is_running(feed) ||
 	    feed->view.ends[feed->here.member] == GANG_HAS_GONE)
 		return;
 	gang_feed_stop(feed);
-	while (try_last_word(feed, &said, &soon, &err) < 0)
+	while (try_last_word(feed, &soon, &err) < 0)
 		if (err.kind != ERR_RETRY || cancel_sleep(&soon, PAUSE_MS, &err) < 0) {
 			log_warn("the other members do not know that this one has gone, and save "
 				 "nothing until the launcher starts it again: %s",
 				 err.text);
 			return;
 		}
-	log_debug("the others %s", said ? "know that this member has gone" : "all end too");
 }

@@ -65,10 +65,22 @@ static void note_pace(struct gang_here *here, int64_t step)
 	here->pace = (double)(step - here->first_step) * 1000 / (double)took_ms;
 }
 
+/* Ranks that are slow may begin late what one that has gone had begun before; also if the job has
+ * begun anew: whether that was before or after the gone one had come there, nobody can know. */
+static bool is_of_gone(const struct gang_view *view, int64_t step)
+{
+	for (uint32_t i = 0; i < view->members && step >= 0; i++)
+		if (view->gone_at[i].saves && view->gone_at[i].step == step)
+			return true;
+	return false;
+}
+
 void gang_here_note_complete(struct gang_here *here, const struct gang_view *view,
 			     uint64_t generation, int64_t step, int64_t begun_ms)
 {
 	bool more = step >= 0 && step == here->step;
+	bool before = here->gone_seen_ms > 0 && begun_ms <= here->gone_seen_ms;
+	bool lacks = more ? !gang_here_can_give(here) : before || is_of_gone(view, step);
 
 	here->begun = true;
 	here->learned = false;
@@ -76,8 +88,8 @@ void gang_here_note_complete(struct gang_here *here, const struct gang_view *vie
 	if (here->generation == 0)
 		here->wanted_ms = here->now_ms;
 	here->generation = generation;
-	if (!more)
-		here->begun_without = begun_ms > here->gone_seen_ms ? view->gone : 0;
+	if (lacks)
+		here->stale = generation;
 	/* Something was added to it, or it was saved once more. */
 	if (step == here->step)
 		return;
@@ -87,7 +99,8 @@ void gang_here_note_complete(struct gang_here *here, const struct gang_view *vie
 		here->anew = true;
 		here->steps.count = 0;
 	}
-	add_step(here, step);
+	if (!lacks)
+		add_step(here, step);
 	here->before = here->step;
 	here->step = step;
 	here->completed_ms = here->now_ms;
@@ -97,20 +110,10 @@ void gang_here_note_gone(struct gang_here *here)
 {
 	here->gone_read_ms = here->now_ms;
 	here->gone_seen_ms = INT64_MAX;
-}
-
-bool gang_here_may_lack_part(const struct gang_here *here, const struct gang_view *view,
-			     uint32_t gone)
-{
-	for (uint32_t i = 0; i < view->members && gone > 0; i++) {
-		const struct gang_gone *member = &view->gone_at[i];
-		bool same = member->step >= 0 && member->step == here->step;
-
-		if (member->event > 0 && member->event <= gone && member->saves &&
-		    (here->begun_without < member->event || same))
-			return true;
-	}
-	return false;
+	here->stale = here->generation;
+	here->steps.count = 0;
+	/* What the attempt has started from, too. */
+	here->begun |= here->holds_start;
 }
 
 void gang_here_note_part(struct gang_here *here, uint32_t round, uint64_t generation, int64_t step,

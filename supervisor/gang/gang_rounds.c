@@ -72,7 +72,7 @@ static struct gang_round_decision after_giving(const struct gang_view *view,
  * nor is the end of its job, if that was brought about: where each rank saves its shard, one that
  * is cut before it begins looks the same as one that has nothing to save. Whoever has finished has
  * had its say; and whoever ends in order when it was asked to save, of a checkpoint that answers
- * that.
+ * that: of an older one it may have been about to write its files.
  */
 static struct gang_round_decision without_checkpoint(const struct gang_view *view,
 						     const struct gang_here *here)
@@ -82,16 +82,11 @@ static struct gang_round_decision without_checkpoint(const struct gang_view *vie
 	/* It goes on with what it started from, which the final round takes. */
 	bool finished = here->finished && !here->holds_start;
 	uint32_t notice = gang_rounds_notice(view, here);
-	bool answers = here->in_order && notice > 0 && !here->holds_start;
+	bool answers =
+		here->in_order && notice > 0 && view->round.answers >= notice && !here->holds_start;
 
-	if (!here->begun && (learned || view->round.passed || finished))
+	if (!here->begun && (learned || view->round.passed || finished || answers))
 		return act_in(view, GANG_GIVE_BESIDE);
-	if (!here->begun && answers) {
-		struct gang_round_decision decision = act_in(view, GANG_GIVE_BESIDE);
-
-		decision.asked = notice;
-		return decision;
-	}
 	if (here->ended)
 		return leave_out(view, here,
 				 here->begun ? "its job has ended without a complete checkpoint"
@@ -106,23 +101,6 @@ static bool is_meant(const struct gang_round *round, const struct gang_here *her
 		return round->opener == here->member && here->step < 0;
 	return round->at_least ? here->step >= round->step && here->before < round->step
 			       : here->step == round->step;
-}
-
-/* Its last checkpoint is complete. */
-static bool has_answered_notice(const struct gang_view *view, const struct gang_here *here)
-{
-	uint32_t notice = gang_rounds_notice(view, here);
-
-	return notice > 0 && here->saw >= notice;
-}
-
-static const char why_lacking[] = "a member that has gone may have a part of that checkpoint";
-
-/* What may lie there already stays as it is. */
-static bool lacks_part(const struct gang_view *view, const struct gang_here *here)
-{
-	return here->put != view->round.number &&
-	       gang_here_may_lack_part(here, view, view->round.gone);
 }
 
 /* It is past the round's checkpoint, and has that one too. */
@@ -147,17 +125,19 @@ static struct gang_round_decision with_checkpoint(const struct gang_view *view,
 						  const struct gang_here *here)
 {
 	const struct gang_round *round = &view->round;
+	/* Also without a step, unless its job has just begun anew. */
+	bool is_past = here->step >= round->step && (here->step >= 0 || view->gone > 0);
 
 	if (here->fallen >= round->number)
 		return leave_out(view, here, "its job has begun anew from an earlier step");
+	if (!gang_here_can_give(here) && (here->ended || is_past))
+		return leave_out(view, here,
+				 "what its job has saved is of a run before, or with a member that "
+				 "has gone");
 	if (!gang_here_can_give(here))
-		return here->ended ? leave_out(view, here,
-					       "its job has begun anew, and has ended without a "
-					       "complete checkpoint")
-				   : wait_until(INT64_MAX);
+		return wait_until(INT64_MAX);
 	if (is_meant(round, here))
-		return lacks_part(view, here) ? leave_out(view, here, why_lacking)
-					      : act_in(view, GANG_TAKE);
+		return act_in(view, GANG_TAKE);
 	if (round->step < 0 || here->step < 0)
 		return leave_out(
 			view, here,
@@ -186,19 +166,17 @@ bool gang_rounds_awaits_step(const struct gang_view *view, const struct gang_her
 
 /* Why it has no part in the final round; NULL: it has. What lies there of a checkpoint that is not
  * whole is not passed over in silence. */
-static const char *why_nothing_final(const struct gang_view *view, const struct gang_here *here)
+static const char *why_nothing_final(const struct gang_here *here)
 {
 	if (here->generation > 0 ? !gang_here_can_give(here) : here->begun)
 		return "its job has ended without a complete checkpoint";
-	if ((here->generation > 0 || here->holds_start) && lacks_part(view, here))
-		return why_lacking;
 	return here->torn_later ? "its last checkpoint is not whole" : NULL;
 }
 
 static struct gang_round_decision in_final_round(const struct gang_view *view,
 						 const struct gang_here *here)
 {
-	const char *why = why_nothing_final(view, here);
+	const char *why = why_nothing_final(here);
 
 	if (why)
 		return leave_out(view, here, why);
@@ -301,11 +279,16 @@ int64_t gang_rounds_common_step(const struct gang_view *view, const struct gang_
 static struct gang_round_decision open_round(const struct gang_view *view,
 					     const struct gang_here *here)
 {
-	struct gang_round_decision decision = {.action = GANG_OPEN, .step = here->step};
+	struct gang_round_decision decision = {
+		.action = GANG_OPEN,
+		.step = here->step,
+		.answers = here->saw,
+	};
 	int64_t common = gang_rounds_common_step(view, here);
 
 	if (view->failures > 0 && common >= 0 && !here->shares && view->gone == 0) {
 		decision.step = common;
+		decision.answers = common == here->step ? here->saw : 0;
 		return decision;
 	}
 	/* A job that has ended comes to no later one; nor may one that was asked for its last. */
@@ -314,12 +297,9 @@ static struct gang_round_decision open_round(const struct gang_view *view,
 		return decision;
 	/* Whoever has left it out has that one, and all come to it, perhaps to no later one: a job
 	 * may save only when it is asked. */
-	if (view->failures == 1 && view->round.left_step >= here->step) {
-		decision.step = view->round.left_step;
-		return decision;
-	}
-	decision.at_least = true;
-	decision.step = step_ahead(view, here);
+	decision.at_least = view->failures > 1 || view->round.left_step < here->step;
+	decision.step = decision.at_least ? step_ahead(view, here) : view->round.left_step;
+	decision.answers = decision.step == here->step ? here->saw : 0;
 	return decision;
 }
 
@@ -328,24 +308,21 @@ bool gang_rounds_may_open(const struct gang_view *view, const struct gang_here *
 {
 	bool tried = view->failures > 0 && here->over_ms >= here->ended_ms;
 
-	if (!gang_here_can_give(here) || gang_here_may_lack_part(here, view, view->gone) ||
-	    view->left > 0 || view->round.final || (here->leaves > 0 && here->ended))
+	if (!gang_here_can_give(here) || view->left > 0 || view->round.final ||
+	    (here->leaves > 0 && here->ended))
 		return false;
-	if (!here->wants)
-		return gang_rounds_answers_anew(view, here);
 	/* The rest is left to the final round: what has no step, or none that the others have. */
-	return !here->finished || (here->generation != here->durable && here->step >= 0 && !tried);
+	return here->wants && (!here->finished ||
+			       (here->generation != here->durable && here->step >= 0 && !tried));
 }
 
-bool gang_rounds_answers_anew(const struct gang_view *view, const struct gang_here *here)
+/* Of the round's checkpoint this member alone may know it: when it has given its part, or only
+ * later, as of one that was under way when the notice came. */
+static bool knows_answer(const struct gang_view *view, const struct gang_here *here)
 {
-	const struct gang_round *round = &view->round;
-
-	return has_answered_notice(view, here) && view->answered < gang_rounds_notice(view, here) &&
-	       view->ended < view->members && round->state == GANG_ROUND_COMMITTED &&
-	       view->looked == round->number && here->given == round->number && !here->beside &&
-	       here->given_generation == here->generation && here->step >= 0 &&
-	       !gang_here_may_lack_part(here, view, view->gone);
+	return view->round.number > 0 && view->round.state != GANG_ROUND_OVER &&
+	       here->given == view->round.number && !here->beside &&
+	       here->given_generation == here->generation && here->saw > view->round.answers;
 }
 
 /* Once the job has ended, nothing more comes of it. */
@@ -399,6 +376,11 @@ struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
 	int64_t due_ms = here->goes_on_ms + GANG_GOES_ON_MS;
 	bool waits = decision.action == GANG_WAIT || decision.action == GANG_LOOK_AFTER_PART;
 
+	if (waits && !view->over && knows_answer(view, here)) {
+		decision = act_in(view, GANG_SAY_ANSWERS);
+		decision.answers = here->saw;
+		return decision;
+	}
 	if (waits && !view->over && answers_failure(view, here))
 		return act_in(view, GANG_SAY_GOES_ON);
 	if (!waits || view->over || !speaks_for_all(view, here))

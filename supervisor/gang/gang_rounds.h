@@ -43,6 +43,8 @@ struct gang_round {
 	bool final;
 	/* A member that has given its part has completed a later checkpoint since. */
 	bool passed;
+	/* The newest event that its checkpoint answers, as far as anybody has said; 0: none. */
+	uint32_t answers;
 	/* The newest GANG_EVENT_GONE when it was opened: those that had gone give no part. 0: none
 	 * had. */
 	uint32_t gone;
@@ -93,8 +95,6 @@ struct gang_view {
 	/* What is asked for: the newest request, the first notice, or what one that has gone has
 	 * left unanswered; and the newest event that a committed round answers. */
 	uint32_t asked, answered;
-	/* The newest round of which that is known. */
-	uint32_t looked;
 	/* Of each member. */
 	enum gang_member_end *ends;
 	uint32_t ended, left;
@@ -120,8 +120,6 @@ AUTO(struct gang_view, gang_view_release);
 bool gang_view_fold(struct gang_view *view, const struct gang_event *event);
 /* The snapshot of the round is in the store. */
 void gang_view_committed(struct gang_view *view, uint32_t round);
-/* ... and answers what was asked up to this event (storage_gang_answers()). */
-void gang_view_answers(struct gang_view *view, uint32_t round, uint32_t event);
 /* Whether the member had gone when the newest round was opened: it gives no part in it. */
 static inline bool gang_view_does_without(const struct gang_view *view, uint32_t member)
 {
@@ -132,12 +130,6 @@ static inline bool gang_view_does_without(const struct gang_view *view, uint32_t
 /* One member does for all what is done once in an attempt: the lowest that has not gone, or the
  * last to go. */
 bool gang_view_is_first(const struct gang_view *view, uint32_t member);
-/* It is to be looked up whether the newest snapshot answers what is asked for. */
-static inline bool gang_view_wants_answers(const struct gang_view *view)
-{
-	return view->asked > view->answered && view->committed > view->looked;
-}
-
 static inline bool gang_view_is_open(const struct gang_view *view)
 {
 	return view->round.state == GANG_ROUND_OPEN;
@@ -177,11 +169,8 @@ struct gang_here {
 	/* Other members have the checkpoint directory too: of an older checkpoint nobody knows
 	 * here what they have of it. */
 	bool shares;
-	/* The newest GANG_EVENT_GONE, if all that had gone up to it were known here to have gone
-	 * when the newest checkpoint was begun; else 0. */
-	uint32_t begun_without;
-	/* When the newest one was read here; and from when on what the job begins is seen to be
-	 * begun after that. INT64_MAX: not yet. */
+	/* When the newest GANG_EVENT_GONE of one that saves was read here; and from when on what
+	 * the job begins is seen to be begun after that. 0: none has gone; INT64_MAX: not yet. */
 	int64_t gone_read_ms, gone_seen_ms;
 	/* Steps in a second, since the first one was complete; 0: not known. When the newest step
 	 * was complete. */
@@ -190,7 +179,8 @@ struct gang_here {
 	int64_t completed_ms;
 	/* The job has begun anew within the attempt (gang_here.c), or its steps have fallen back:
 	 * the rounds up to `fallen` were open then, and no checkpoint up to `stale` is given any
-	 * more. `anew`: the log is not read yet up to that moment. */
+	 * more; nor is one that a member that has gone may have a part of. `anew`: the log is not
+	 * read yet up to that moment. */
 	uint32_t fallen;
 	uint64_t stale;
 	bool anew;
@@ -263,7 +253,14 @@ void gang_here_note_complete(struct gang_here *here, const struct gang_view *vie
 void gang_here_forget_step(struct gang_here *here, int64_t step);
 /* Its place in `steps`; -1: it is not there. */
 int gang_here_find_step(const struct gang_here *here, int64_t step);
-/* A GANG_EVENT_GONE was read; `now_ms` is in `here`. */
+/*
+ * A GANG_EVENT_GONE of a member that saves was read; `now_ms` is in `here`. What the jobs have
+ * saved together with it lacks its part from now on, as if the job had begun anew: only a
+ * checkpoint is given that was begun after this, and is not of the step that the gone one began
+ * last. That is the order of this member alone: no clocks are compared, and the others need not
+ * agree, because each decides before it gives its part, and a snapshot has the parts of all that
+ * are left.
+ */
 void gang_here_note_gone(struct gang_here *here);
 
 /* The part of this round is made now. */
@@ -287,21 +284,6 @@ uint32_t gang_here_in_doubt(const struct gang_view *view, const struct gang_here
 void gang_here_note_anew(struct gang_here *here, const struct gang_view *view);
 /* The log has been read to its end since. */
 void gang_here_note_read(struct gang_here *here, const struct gang_view *view);
-/*
- * A member that has gone gives no part in the rounds behind its GANG_EVENT_GONE, and what its job
- * has saved together with the others lacks that part there. So a checkpoint is of those that are
- * left only if it was begun after this member had read of all that had gone by then. That is its
- * own order alone: no clocks are compared, and the others need not agree, because each decides
- * before it gives its part, and a snapshot has the parts of all that are left. Ranks that are slow
- * may begin late what the gone one had begun before: that step is none of those, also if the job
- * has begun anew: whether that was before or after the gone one had come there, nobody can know. A
- * member that saves nothing has no part in anything.
- *
- * `gone`: the newest GANG_EVENT_GONE up to which none gives a part. True: the newest checkpoint
- * here may lack one, or if there is none, what the attempt has started from.
- */
-bool gang_here_may_lack_part(const struct gang_here *here, const struct gang_view *view,
-			     uint32_t gone);
 /* There is a checkpoint that may be given, if its round comes. */
 static inline bool gang_here_can_give(const struct gang_here *here)
 {
@@ -332,6 +314,8 @@ enum gang_round_action {
 	GANG_SAY_GOES_ON,
 	/* To append that it has gone on to `step`. */
 	GANG_SAY_PASSED,
+	/* To append that the checkpoint of the newest round answers `answers`. */
+	GANG_SAY_ANSWERS,
 };
 
 struct gang_round_decision {
@@ -341,9 +325,8 @@ struct gang_round_decision {
 	bool at_least;
 	/* TAKE: not the newest checkpoint, but that of `step`, which all members have. */
 	bool older;
-	/* GIVE_BESIDE: that it has no checkpoint is known from how its job has ended when this
-	 * event asked it: the checkpoint must answer that. 0: it is known otherwise. */
-	uint32_t asked;
+	/* OPEN, SAY_ANSWERS: the newest event that the checkpoint answers; 0: none. */
+	uint32_t answers;
 	/* Static, or of `here`. */
 	const char *reason;
 	/* WAIT: then it is to be asked again; INT64_MAX: when something changes. */
@@ -363,11 +346,6 @@ int64_t gang_rounds_common_step(const struct gang_view *view, const struct gang_
 
 /* One may be opened for what is to be saved here. */
 bool gang_rounds_may_open(const struct gang_view *view, const struct gang_here *here);
-
-/* Its part did not say yet that its checkpoint answers the notice: that was known only later, as of
- * one that was under way when the notice came. Another round of the same step says it, to those
- * whose jobs wait for it. */
-bool gang_rounds_answers_anew(const struct gang_view *view, const struct gang_here *here);
 
 /* The event that this member is to end by: its own, if it leaves alone, or the first notice of all;
  * 0: there is none. */
@@ -447,20 +425,6 @@ struct gang_end_decision {
 /* So long after its job has failed a member waits for the `ended` of all others, which they say
  * once they have read of the failure. */
 #define GANG_SILENT_MS 20000
-
-/* What a member that leaves alone appends last, when it has no time left to wait for the others. */
-enum gang_last_word {
-	GANG_LAST_NOTHING,
-	/* First, storage_gang_void_part(): it is not known whether its part lies in the open round.
-	 */
-	GANG_LAST_VOID_PART,
-	/* There is none, and none will be: the round is left out. */
-	GANG_LAST_LEAVE_OUT,
-	GANG_LAST_SAY_GONE,
-};
-/* `settled`: of this round it is known that its part lies there. */
-enum gang_last_word gang_leave_last_word(const struct gang_view *view, const struct gang_here *here,
-					 uint32_t settled);
 
 /* What a member does about its end. `asked`: the notice that it ends by; 0: none. */
 struct gang_end_decision gang_leave_decide(const struct gang_view *view,

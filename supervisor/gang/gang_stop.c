@@ -49,6 +49,7 @@ struct gang_news gang_news_of(const struct gang_view *view, const struct gang_ev
 	case GANG_EVENT_GO:
 	case GANG_EVENT_ROUND:
 	case GANG_EVENT_PASSED:
+	case GANG_EVENT_ANSWERS:
 	case GANG_EVENT_GOES_ON:
 	case GANG_EVENT_LEFT_OUT:
 		break;
@@ -62,10 +63,8 @@ struct gang_news gang_news_of(const struct gang_view *view, const struct gang_ev
 
 struct gang_answer gang_answer_of(const struct gang_view *view, uint32_t notice)
 {
-	/* A round that is open may be committed already, and one that is committed may answer it.
-	 */
-	bool parted = notice == view->notice && view->parted && !gang_view_is_open(view) &&
-		      !gang_view_wants_answers(view);
+	/* A round that is open may be committed already. */
+	bool parted = notice == view->notice && view->parted && !gang_view_is_open(view);
 
 	return (struct gang_answer){
 		.event = view->answered,
@@ -87,9 +86,6 @@ static bool is_free(const struct gang_view *view, const struct gang_here *here, 
 	if (view->over || view->left > 0 || view->ended == view->members || !can_give)
 		return true;
 	if (open)
-		return false;
-	/* All end by it, with the checkpoint that answers it. */
-	if (asked > 0 && gang_rounds_answers_anew(view, here))
 		return false;
 	if (asked > 0)
 		return gang_here_can_give(here) || view->answered >= asked;
@@ -128,22 +124,6 @@ static struct gang_end_decision leave_alone(const struct gang_view *view,
 	if (needed || here->saving || !(here->leaving || in_vain))
 		return end_with(GANG_STAY, false);
 	return end_with(GANG_SAY_GONE, false);
-}
-
-enum gang_last_word gang_leave_last_word(const struct gang_view *view, const struct gang_here *here,
-					 uint32_t settled)
-{
-	uint32_t round = view->round.number;
-
-	bool all_end = view->notice > 0 && here->leaves == 0;
-
-	if (all_end || view->over || view->ends[here->member] == GANG_HAS_GONE)
-		return GANG_LAST_NOTHING;
-	if (!gang_view_is_open(view))
-		return GANG_LAST_SAY_GONE;
-	if (here->put == round && settled != round)
-		return GANG_LAST_VOID_PART;
-	return here->put == round ? GANG_LAST_SAY_GONE : GANG_LAST_LEAVE_OUT;
 }
 
 /* Nothing comes of what this member waits for. */
@@ -195,9 +175,6 @@ struct gang_end_decision gang_leave_decide(const struct gang_view *view,
 		return before_saying(view, here);
 	leave.lost = is_lost(view, here);
 	if (here->saving || (final_is_open && !view->over) || (!here->leaving && !leave.lost))
-		return end_with(GANG_STAY, false);
-	/* What it ends with depends on it. */
-	if (asked > 0 && !view->over && gang_view_wants_answers(view))
 		return end_with(GANG_STAY, false);
 	if (view->over || view->ended == view->members || said == GANG_HAS_LEFT || leave.lost)
 		return leave;

@@ -25,6 +25,12 @@ void gang_view_release(struct gang_view *view)
 	*view = (struct gang_view){0};
 }
 
+static void note_answered(struct gang_view *view)
+{
+	if (view->round.state == GANG_ROUND_COMMITTED && view->round.answers > view->answered)
+		view->answered = view->round.answers;
+}
+
 void gang_view_committed(struct gang_view *view, uint32_t round)
 {
 	if (round <= view->committed)
@@ -33,17 +39,10 @@ void gang_view_committed(struct gang_view *view, uint32_t round)
 	if (round != view->round.number)
 		return;
 	view->round.state = GANG_ROUND_COMMITTED;
+	note_answered(view);
 	view->failures = 0;
 	for (uint32_t i = 0; i < view->members; i++)
 		view->steps[i].count = 0;
-}
-
-void gang_view_answers(struct gang_view *view, uint32_t round, uint32_t event)
-{
-	if (round > view->looked)
-		view->looked = round;
-	if (event > view->answered)
-		view->answered = event;
 }
 
 /* Whoever opens it knows what became of the one before. */
@@ -63,7 +62,18 @@ static void fold_round(struct gang_view *view, const struct gang_event *event)
 				 .opener = event->member,
 				 .step = event->step,
 				 .at_least = event->at_least,
+				 .answers = event->answers,
 			 });
+}
+
+/* One step is one moment of training: what the checkpoint of one member answers, those of all do.
+ */
+static void fold_answers(struct gang_view *view, const struct gang_event *event)
+{
+	if (event->round != view->round.number || event->answers <= view->round.answers)
+		return;
+	view->round.answers = event->answers;
+	note_answered(view);
 }
 
 static void fold_left_out(struct gang_view *view, const struct gang_event *event)
@@ -197,6 +207,8 @@ static void fold_known(struct gang_view *view, const struct gang_event *event)
 	case GANG_EVENT_PASSED:
 		view->round.passed |= event->round == view->round.number;
 		return;
+	case GANG_EVENT_ANSWERS:
+		return fold_answers(view, event);
 	case GANG_EVENT_LEFT_OUT:
 		return fold_left_out(view, event);
 	case GANG_EVENT_REQUEST:

@@ -85,13 +85,6 @@ static void want_round(void *arg)
 	gang_feed_wake(&job->in_gang.feed);
 }
 
-static uint32_t find_answered_event(void *arg)
-{
-	const struct job *job = arg;
-
-	return request_table_saw(&job->model.requests);
-}
-
 static bool is_round_settled(void *arg, uint32_t round)
 {
 	const struct job *job = arg;
@@ -145,7 +138,6 @@ int job_start_snapshot_queue(struct job *job, struct err *err)
 		.profile = job->profile.profile,
 		.patterns = &job->options->patterns,
 		.wants_round = want_round,
-		.saw = find_answered_event,
 		.round_is_settled = is_round_settled,
 		.plan = plan_snapshot,
 		.confirm = confirm_snapshot,
@@ -207,24 +199,10 @@ void job_note_other_commit(void *arg, uint32_t round, uint64_t generation)
 		      json_integer_or_null(job->model.durable.step));
 }
 
-/* The others end by it: what this member has saved since is of no use then. */
-static bool is_last_answer(struct job *job, uint32_t round, int64_t until_ms)
-{
-	const struct gang_feed *feed = &job->in_gang.feed;
-	uint32_t notice = gang_rounds_notice(&feed->view, &feed->here), answers = 0;
-	struct cancel cancel = CANCEL_AT(until_ms);
-	struct err err;
-
-	return notice > 0 &&
-	       storage_gang_answers(job->resume.storage, job->resume.attempt.number, round,
-				    &answers, &cancel, &err) == 0 &&
-	       answers >= notice;
-}
-
 void job_look_for_last_commit(struct job *job)
 {
-	const struct gang_feed *feed = &job->in_gang.feed;
-	uint32_t round;
+	struct gang_feed *feed = &job->in_gang.feed;
+	uint32_t round, notice = gang_rounds_notice(&feed->view, &feed->here);
 	int64_t until_ms;
 
 	if (!gang_feed_is_running(feed) || !job->snapshots || job->model.snapshots.superseded ||
@@ -236,7 +214,9 @@ void job_look_for_last_commit(struct job *job)
 	if (round == 0 || !is_committed(job, round, until_ms))
 		return;
 	job_note_other_commit(job, round, feed->here.put_generation);
-	if (job_has_pending(&job->model) && is_last_answer(job, round, until_ms))
+	gang_view_committed(&feed->view, round);
+	/* The others end by it: what this member has saved since is of no use then. */
+	if (job_has_pending(&job->model) && notice > 0 && feed->view.answered >= notice)
 		job_note_late_answer(&job->model);
 	if (feed->view.round.final && feed->view.round.number == round)
 		job->model.gang.lost = false;

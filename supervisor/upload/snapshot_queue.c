@@ -186,10 +186,8 @@ static void take_snapshot_worker(void *arg)
 		.bare = snapshot_is_of_next,
 		.frozen = confirm_still_complete,
 		.gang_beside = run->report.round.beside,
-		.gang_asked = run->report.round.asked,
 		.gang_final = run->report.round.final,
 		.gang_gone = run->report.round.gone,
-		.gang_saw = run->saw,
 		.gang_over = options->of_gang ? snapshot_round_is_settled : NULL,
 		.arg = run,
 	};
@@ -377,9 +375,6 @@ void snapshot_queue_start(struct snapshot_queue *queue, const struct checkpoint 
 	run->about = describe_run(queue);
 	checkpoint = &run->report.checkpoint;
 	run->moved = run->expected != checkpoint->generation;
-	/* An older checkpoint answers nothing. */
-	if (queue->options.of_gang && !run->report.round.older)
-		run->saw = queue->options.saw(queue->options.arg);
 	if (queue->generation != checkpoint->generation) {
 		atomic_store(&queue->furthest, 0);
 		queue->tries = 0;

@@ -196,11 +196,10 @@ struct snapshot_run {
 	} read;             /* small files with fixed names */
 	bool carries_names; /* fixed names are carried over, which may be pointers */
 	bool confirmed;
-	/* Of a gang: the checkpoint that the round is about, whether it is another one by now, and
-	 * the newest event of the gang's log that it answers. */
+	/* Of a gang: the checkpoint that the round is about, and whether it is another one by now.
+	 */
 	uint64_t expected;
 	bool moved;
-	uint32_t saw;
 	json_t *kept; /* the paths of others, or those of this member that another one keeps */
 	_Atomic bool awaits_others;
 	/* So often because the store had lost what a try relied on, or was full. */

@@ -50,8 +50,6 @@ struct snapshot_round {
 	uint64_t generation;
 	/* No checkpoint: only what lies beside those of others, if there is anything. */
 	bool beside;
-	/* Of such a one: save_request.gang_asked. */
-	uint32_t asked;
 	/* Each member gives its directory as it is: see struct save_request. */
 	bool final;
 	/* save_request.gang_gone. */
@@ -113,8 +111,6 @@ struct snapshot_queue_options {
 	json_t *(*signatures)(void *arg);
 	/* Of a gang. On the loop: a checkpoint waits for its round. */
 	void (*wants_round)(void *arg);
-	/* ... the newest event of the gang's log that the newest checkpoint answers; 0: none. */
-	uint32_t (*saw)(void *arg);
 	/* ... from any thread: the round gets no more parts than it has. */
 	bool (*round_is_settled)(void *arg, uint32_t round);
 	/* On the loop, after each snapshot, durable or not. */

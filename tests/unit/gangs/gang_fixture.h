@@ -16,7 +16,6 @@ struct gang_given {
 	bool absent; /* does nothing */
 	bool empty, beside, final;
 	int64_t step;
-	uint32_t saw;
 	bool (*over)(void *arg);
 	/* NULL: never */
 	struct cancel *cancel;
@@ -122,7 +121,6 @@ static inline void *gang_save_thread(void *arg)
 		.bare = given->empty || given->beside ? gang_drops_bare : NULL,
 		.gang_final = given->final,
 		.gang_gone = given->gone,
-		.gang_saw = given->saw,
 		.gang_over = given->over,
 		.arg = machine,
 	};

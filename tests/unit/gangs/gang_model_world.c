@@ -419,12 +419,9 @@ static bool is_off(enum model_rule rule)
 	return model.now && model.off == rule;
 }
 
-WRAPS(int, gang_parts_agree,
-      (const struct gang_part *parts, size_t count, uint32_t gone, struct err *err))
+WRAPS(int, gang_parts_agree, (const struct manifest *parts, size_t count, struct err *err))
 {
-	return is_off(MODEL_RULE_PARTS_AGREE) || is_off(MODEL_RULE_GONE)
-		       ? 0
-		       : __real_gang_parts_agree(parts, count, gone, err);
+	return is_off(MODEL_RULE_PARTS_AGREE) ? 0 : __real_gang_parts_agree(parts, count, err);
 }
 
 /* Without the rule whoever has gone by now is not waited for, whenever the round was opened. */

@@ -348,34 +348,6 @@ static void parts_that_do_not_belong_together(void **state)
 	gang_stop(&gang);
 }
 
-/* The checkpoint of one member answers for all; an event after it was not seen. */
-static void what_a_snapshot_answers(void **state)
-{
-	static const struct gang_given rounds[][3] = {
-		{{.step = 10}, {.step = 10}, {.step = 10}},
-		{{.step = 20, .saw = 3}, {.step = 20, .saw = 9}, {.step = 20}},
-		{{.step = 30, .saw = 12}, {.step = 30, .saw = 9}, {.empty = true}},
-		{{.step = 40, .saw = 13}, {.step = 40}, {.beside = true, .saw = 20}},
-		{{.step = 50, .saw = 13}, {.step = 50}, {.empty = true, .saw = 20}},
-	};
-	static const uint32_t answered[] = {0, 9, 12, 13, 13};
-	struct gang gang;
-	uint32_t event;
-
-	(void)state;
-	gang_start(&gang, 3);
-	for (uint32_t i = 0; i < sizeof(rounds) / sizeof(rounds[0]); i++) {
-		gang_round(&gang, i + 1, rounds[i]);
-		gang_assert_committed(&gang, i + 1);
-		assert_works(
-			storage_gang_answers(gang.store.storage, 1, i + 1, &event, NULL, &err));
-		assert_int_equal(event, answered[i]);
-	}
-	assert_fails(storage_gang_answers(gang.store.storage, 1, 8, &event, NULL, &err),
-		     ERR_NOT_FOUND);
-	gang_stop(&gang);
-}
-
 static void a_round_that_is_over(void **state)
 {
 	static const struct gang_given alone[] = {{.step = 10, .over = is_over}, {.absent = true}};
@@ -692,7 +664,6 @@ static void what_has_become_of_a_part(void **state)
 		{"another has committed", true, true, false, true, GANG_FATE_COMMITTED},
 		{"never a snapshot", true, true, true, false, GANG_FATE_UNFIT},
 	};
-	static const bool gone[] = {false, false, true};
 	const struct gang_event left = {.number = 1, .kind = GANG_EVENT_GONE, .member = 2};
 	const struct snapshot_id id = {1, 3};
 
@@ -713,7 +684,7 @@ static void what_has_become_of_a_part(void **state)
 		for (int again = of[i].committed ? 2 : 1; again > 0; again--)
 			assert_works(
 				storage_gang_look_after_part(gang.machines[again - 1].files.storage,
-							     id, gone, 1, &fate, NULL, &err));
+							     id, 1, &fate, NULL, &err));
 		if (fate != of[i].fate)
 			fail_msg("%s: %d", of[i].what, fate);
 		assert_int_equal(gang_has(&gang, "snapshots/000001-000003.json"),
@@ -1094,7 +1065,6 @@ int main(void)
 		cmocka_unit_test(a_part_without_a_checkpoint),
 		cmocka_unit_test(the_final_round),
 		cmocka_unit_test(parts_that_do_not_belong_together),
-		cmocka_unit_test(what_a_snapshot_answers),
 		cmocka_unit_test(a_round_that_is_over),
 		cmocka_unit_test(over_too_late),
 		cmocka_unit_test(the_last_one_dies),

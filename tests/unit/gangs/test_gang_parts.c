@@ -15,7 +15,7 @@ struct parts_row {
 	/* A text for each member: "e" is an empty part, "b" one without a checkpoint, "100" a step,
 	 * "-" none; "@3" behind it: it answers event 3; "?3": its job has ended when event 3 asked
 	 * it; "k0:100" has files of that step in the part of member 0; with "F" in front it
-	 * is of a final round; "!4": it is of a round of those that had not gone by event 4; "g": a
+	 * is of a final round; "": it is of a round of those that had not gone by event 4; "g": a
 	 * member that had gone, by event 4. */
 	const char *parts[PARTS_MOST];
 	const char *says; /* NULL: they agree */
@@ -52,81 +52,39 @@ static const struct parts_row rows[] = {
 	{"it is no member", {"100", "k2:100"}, "makes no sense", 0},
 	{"it is kept itself", {"100", "k0:100", "k1:100"}, "makes no sense", 0},
 	{"kept, in the end", {"F7", "Fk0:3", "F9"}, NULL, 2},
-	{"one has ended when it was asked, before it", {"100@3", "b?3", "100"}, NULL, 0},
-	{"when it was asked, after it",
-	 {"100", "b?3", "100@2"},
-	 "member 1 ended when it was asked",
-	 0},
-	{"the first has ended when it was asked, after it",
-	 {"b?3", "100@2"},
-	 "member 0 ended when",
-	 1},
-	{"the first answers it", {"100@3", "b?3"}, NULL, 0},
-	{"empty, when it was asked, after it", {"100@2", "e?3"}, "member 1 ended when", 0},
-	{"it has answered itself, with what is no checkpoint",
-	 {"100@2", "b@3?3"},
-	 "member 1 ended when",
-	 0},
-	{"another machine has answered it, into a directory that both have",
-	 {"100", "k0:100@3", "b?3"},
-	 NULL,
-	 0},
-	{"it has written nothing there", {"100", "k0:@3", "b?3"}, "member 2 ended when", 0},
 	{"for one it is not the end", {"F7", "7"}, "members 0 and 1", 0},
-	{"one has gone", {"100!4", "g", "100!4"}, NULL, 0},
-	{"the first one has", {"g", "100!4", "e!4"}, NULL, 1},
-	{"all but one have", {"g", "g", "100!4"}, NULL, 2},
-	{"one has given for a round of all",
-	 {"100!4", "g", "100"},
-	 "member 2 has given its part for a round of other",
-	 0},
-	{"all have given for one of all",
-	 {"100", "g", "100"},
-	 "member 0 has given its part for a round of other",
-	 0},
-	{"one knows of more that have gone",
-	 {"100!4", "g", "100!7"},
-	 "member 2 has given its part for a round of other",
-	 0},
-	{"nobody has, as is said",
-	 {"100!4", "100!4"},
-	 "member 0 has given its part for a round of other",
-	 0},
-	{"the rest is of two steps", {"100!4", "g", "110!4"}, "member 2 at step 110", 0},
-	{"the rest has nothing", {"e!4", "g", "b!4"}, "are empty", -1},
-	{"in the end", {"F7!4", "g", "F9!4"}, NULL, 2},
-	{"in the end, for one", {"g", "F7!4", "9!4"}, "members 1 and 2", 1},
+	{"one has gone", {"100", "g", "100"}, NULL, 0},
+	{"the first one has", {"g", "100", "e"}, NULL, 1},
+	{"all but one have", {"g", "g", "100"}, NULL, 2},
+	{"the rest is of two steps", {"100", "g", "110"}, "member 2 at step 110", 0},
+	{"the rest has nothing", {"e", "g", "b"}, "are empty", -1},
+	{"in the end", {"F7", "g", "F9"}, NULL, 2},
+	{"in the end, for one", {"g", "F7", "9"}, "members 1 and 2", 1},
 	{"the first is kept by one that is not there", {"k7:100", "100"}, "makes no sense", 1},
-	{"the keeper has gone", {"g", "k0:100!4", "100!4"}, "makes no sense", 2},
-	{"the keeper has gone, in the end", {"g", "Fk0:3!4", "F9!4"}, "makes no sense", 2},
+	{"the keeper has gone", {"g", "k0:100", "100"}, "makes no sense", 2},
+	{"the keeper has gone, in the end", {"g", "Fk0:3", "F9"}, "makes no sense", 2},
 };
 
-static struct gang_part make_part(const char *text)
+static struct manifest make_part(const char *text)
 {
-	struct gang_part part = {.manifest.step = -1};
+	struct manifest part = {.step = -1};
 
 	if (*text == 'g')
 		return gang_part_of_gone();
-	part.manifest.final = *text == 'F';
-	text += part.manifest.final;
-	part.manifest.kept = *text == 'k';
-	if (part.manifest.kept) {
-		part.manifest.keeper = (uint32_t)atoi(text + 1);
+	part.final = *text == 'F';
+	text += part.final;
+	part.kept = *text == 'k';
+	if (part.kept) {
+		part.keeper = (uint32_t)atoi(text + 1);
 		text += 3;
 	}
-	part.manifest.without_checkpoint = *text == 'e' || *text == 'b' || part.manifest.kept;
-	if (*text != 'e' && !part.manifest.kept) {
-		part.manifest.pieces = memory_new(sizeof(*part.manifest.pieces));
-		part.manifest.piece_count = 1;
+	part.without_checkpoint = *text == 'e' || *text == 'b' || part.kept;
+	if (*text != 'e' && !part.kept) {
+		part.pieces = memory_new(sizeof(*part.pieces));
+		part.piece_count = 1;
 	}
 	if (*text >= '0' && *text <= '9')
-		part.manifest.step = atoi(text);
-	if (strchr(text, '@'))
-		part.saw = (uint32_t)atoi(strchr(text, '@') + 1);
-	if (strchr(text, '!'))
-		part.gone = (uint32_t)atoi(strchr(text, '!') + 1);
-	if (strchr(text, '?'))
-		part.manifest.asked = (uint32_t)atoi(strchr(text, '?') + 1);
+		part.step = atoi(text);
 	return part;
 }
 
@@ -134,25 +92,22 @@ static void parts_that_agree(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct gang_part parts[PARTS_MOST];
-		const struct gang_part *leader;
+		struct manifest parts[PARTS_MOST];
+		const struct manifest *leader;
 		struct err err = {0};
 		size_t count = 0;
-		uint32_t gone = 0;
 		int result;
 
 		for (; count < PARTS_MOST && rows[i].parts[count]; count++)
 			parts[count] = make_part(rows[i].parts[count]);
-		for (size_t j = 0; j < count; j++)
-			gone = parts[j].manifest.gone ? 4 : gone;
-		result = gang_parts_agree(parts, count, gone, &err);
+		result = gang_parts_agree(parts, count, &err);
 		leader = gang_parts_leader(parts, count);
 		if ((result < 0) != (rows[i].says != NULL) ||
 		    (result < 0 && (err.kind != ERR_UNFIT || !strstr(err.text, rows[i].says))) ||
 		    (leader ? leader - parts : -1) != rows[i].leader)
 			fail_msg("%s: %d, %s", rows[i].what, result, err.text);
 		while (count > 0)
-			gang_part_release(&parts[--count]);
+			manifest_release(&parts[--count]);
 	}
 }
 
@@ -212,28 +167,24 @@ static void records(void **state)
 {
 	static const struct {
 		size_t pieces;
-		uint32_t saw, member, read_as;
+		uint32_t member, read_as;
 		struct snapshot_id id;
 		bool fits;
 	} of[] = {
-		{2, 3, 1, 1, {2, 7}, true},
-		{0, 0, 1, 1, {2, 7}, true},
-		{2, 3, 1, 0, {2, 7}, false},
-		{2, 3, 1, 1, {2, 8}, false},
+		{2, 1, 1, {2, 7}, true},
+		{0, 1, 1, {2, 7}, true},
+		{2, 1, 0, {2, 7}, false},
+		{2, 1, 1, {2, 8}, false},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
 		auto_(manifest_release) struct manifest manifest = make_manifest(of[i].pieces);
-		auto_(gang_part_release) struct gang_part part = {0}, same = {0};
+		auto_(manifest_release) struct manifest part = {0}, same = {0};
 		struct err err = {0};
 		auto_json json_t *body = NULL;
 
-		manifest.asked = of[i].saw;
-		body = gang_part_encode(&(struct gang_part){.manifest = manifest,
-							    .saw = of[i].saw,
-							    .gone = of[i].saw / 2},
-					of[i].member, &err);
+		body = gang_part_encode(&manifest, of[i].member, &err);
 		assert_non_null(body);
 		if (gang_part_decode(body, "job", of[i].id, of[i].read_as, &part, &err) < 0) {
 			assert_false(of[i].fits);
@@ -241,40 +192,30 @@ static void records(void **state)
 			continue;
 		}
 		assert_true(of[i].fits);
-		assert_int_equal(gang_part_is_empty(&part), of[i].pieces == 0);
-		assert_int_equal(part.saw, of[i].saw);
-		assert_int_equal(part.gone, of[i].saw / 2);
-		assert_int_equal(part.manifest.asked, of[i].saw);
+		assert_int_equal(gang_part_has_checkpoint(&part), of[i].pieces > 0);
 		assert_int_equal(gang_part_decode(body, "job", of[i].id, of[i].read_as, &same,
 						  &err),
 				 0);
-		strcpy(same.manifest.nonce, "other");
+		strcpy(same.nonce, "other");
 		assert_true(gang_part_same_content(&part, &same));
-		same.manifest.final = true;
+		same.final = true;
 		assert_false(gang_part_same_content(&part, &same));
-		same.manifest.final = false;
-		same.manifest.kept = true;
+		same.final = false;
+		same.kept = true;
 		assert_false(gang_part_same_content(&part, &same));
-		same.manifest.kept = false;
-		same.manifest.without_checkpoint ^= true;
+		same.kept = false;
+		same.without_checkpoint ^= true;
 		assert_false(gang_part_same_content(&part, &same));
-		same.manifest.without_checkpoint ^= true;
-		same.gone++;
+		same.without_checkpoint ^= true;
+		same.step++;
 		assert_false(gang_part_same_content(&part, &same));
-		same.gone--;
-		/* How that is known is no content. */
-		same.manifest.asked++;
-		same.saw++;
-		assert_true(gang_part_same_content(&part, &same));
-		same.manifest.step++;
-		assert_false(gang_part_same_content(&part, &same));
-		same.manifest.step--;
+		same.step--;
 		if (of[i].pieces == 0)
 			continue;
-		same.manifest.pieces[1].chunk.digest[3] ^= 1;
+		same.pieces[1].chunk.digest[3] ^= 1;
 		assert_false(gang_part_same_content(&part, &same));
-		same.manifest.pieces[1].chunk.digest[3] ^= 1;
-		same.manifest.piece_count--;
+		same.pieces[1].chunk.digest[3] ^= 1;
+		same.piece_count--;
 		assert_false(gang_part_same_content(&part, &same));
 	}
 }
@@ -282,19 +223,19 @@ static void records(void **state)
 static void kept_by_another(void **state)
 {
 	auto_(manifest_release) struct manifest manifest = make_manifest(0);
-	auto_(gang_part_release) struct gang_part part = {0};
+	auto_(manifest_release) struct manifest part = {0};
 	auto_json json_t *body = NULL;
 	struct err err = {0};
 
 	(void)state;
 	manifest.kept = true;
 	manifest.keeper = 2;
-	body = gang_part_encode(&(struct gang_part){.manifest = manifest}, 3, &err);
+	body = gang_part_encode(&manifest, 3, &err);
 	assert_int_equal(gang_part_decode(body, "job", manifest.id, 3, &part, &err), 0);
-	assert_true(part.manifest.kept);
-	assert_int_equal(part.manifest.keeper, 2);
-	assert_int_equal(part.manifest.step, 5);
-	gang_part_release(&part);
+	assert_true(part.kept);
+	assert_int_equal(part.keeper, 2);
+	assert_int_equal(part.step, 5);
+	manifest_release(&part);
 	json_object_set_new(body, "keeper", json_string("2"));
 	assert_int_equal(gang_part_decode(body, "job", manifest.id, 3, &part, &err), -1);
 }
@@ -303,7 +244,7 @@ static void kept_by_another(void **state)
 static void entries_in_the_record_itself(void **state)
 {
 	auto_(manifest_release) struct manifest manifest = make_manifest(0);
-	struct gang_part part;
+	struct manifest part = {0};
 	struct err err = {0};
 	json_t *body;
 
@@ -311,12 +252,11 @@ static void entries_in_the_record_itself(void **state)
 	manifest.entries = memory_new(sizeof(*manifest.entries));
 	manifest.entries[manifest.entry_count++] =
 		(struct entry){.path = text_copy("a"), .type = ENTRY_DIRECTORY, .mode = 0755};
-	assert_null(gang_part_encode(&(struct gang_part){.manifest = manifest}, 3, &err));
+	assert_null(gang_part_encode(&manifest, 3, &err));
 	assert_int_equal(err.kind, ERR_FAILED);
 	assert_non_null(strstr(err.text, "member 3"));
 	body = manifest_encode(&manifest, &err);
 	json_object_set_new(body, "member", json_integer(3));
-	json_object_set_new(body, "saw", json_integer(0));
 	assert_int_equal(gang_part_decode(body, "job", manifest.id, 3, &part, &err), -1);
 	json_decref(body);
 }
