@@ -82,7 +82,47 @@ const char *gang_launcher_of_all(const char *const *argv)
 	return text_is_one_of(module, launcher_modules) ? module : NULL;
 }
 
-/* --- what a launcher says --- */
+/* --- what a launcher says ---
+ *
+ * In the environment, or by its own arguments in the job's command.
+ */
+
+struct gang_environment {
+	gang_getenv_fn get;
+	void *arg;
+};
+
+/* A number, and who says it, for people; NULL: nobody does. */
+struct said {
+	const char *from;
+	uint32_t value;
+};
+
+/* What one source says. */
+struct gang_source {
+	struct said members, member;
+	/* What the launcher has started, whatever that is (machines, tasks, ranks of one machine),
+	 * and which of them this is: two that are not one job must not have one name. */
+	struct said started, index;
+	/* The number may be one of ranks or tasks, so the member may be one of those as well. */
+	bool may_be_tasks;
+};
+
+#define GANG_SOURCES_MOST 16
+
+struct gang_sources {
+	/* Nobody has asked for a gang: ranks that one machine has are one machine then, and what
+	 * may count them, or tasks that have nothing to do with each other, does not say how many
+	 * machines the job has, unless it is one. */
+	bool cautious;
+	struct gang_source items[GANG_SOURCES_MOST];
+	size_t count;
+	/* A number of members that is no number ("1:4"), and where; NULL: there is none. */
+	const char *elastic, *elastic_from;
+	/* With `cautious`: the first number that was not taken for certain, and where; NULL: there
+	 * is none. */
+	const char *doubtful, *doubtful_from;
+};
 
 /* NULL also for an empty one. */
 static const char *gang_variable(const struct gang_environment *environment, const char *name)
@@ -105,52 +145,43 @@ static bool gang_number(const char *text, uint32_t *number)
 /* Whether the launcher has started several: it says so, or which one of them this is. */
 static bool gang_source_says_several(const struct gang_source *source)
 {
-	return source->started > 1 || (source->index_from && source->started == 0) ||
-	       source->index > 0;
+	return source->started.value > 1 || (source->index.from && !source->started.from) ||
+	       source->index.value > 0;
 }
 
 static void add_source(struct gang_sources *sources, const struct gang_source *source)
 {
 	struct gang_source *added = &sources->items[sources->count];
 
-	if ((!source->members_from && !source->member_from) || sources->count == GANG_SOURCES_MOST)
+	if ((!source->members.from && !source->member.from) || sources->count == GANG_SOURCES_MOST)
 		return;
 	sources->count++;
 	*added = *source;
-	if (!added->started_from && added->members_from) {
-		added->started_from = added->members_from;
+	if (!added->started.from)
 		added->started = added->members;
-	}
-	if (!added->index_from && added->member_from) {
-		added->index_from = added->member_from;
+	if (!added->index.from)
 		added->index = added->member;
-	}
 }
 
-static void read_started(struct gang_source *source, const char *text, const char *from)
+/* Nothing, unless it is a number from `least` on. */
+static void read_number(struct said *said, uint32_t least, const char *text, const char *from)
 {
-	if (gang_number(text, &source->started) && source->started > 0)
-		source->started_from = from;
+	uint32_t value;
+
+	if (gang_number(text, &value) && value >= least)
+		*said = (struct said){from, value};
 }
 
 /* torchrun's "2:2" is no range. */
-static bool is_range_of_one(const char *text, uint32_t *number)
-{
-	const char *colon = strchr(text, ':');
-	size_t length = colon ? (size_t)(colon - text) : 0;
-
-	return colon && strncmp(text, colon + 1, length) == 0 && !colon[1 + length] &&
-	       gang_number(colon + 1, number);
-}
-
 static void read_members(struct gang_sources *sources, struct gang_source *source, const char *text,
 			 const char *from)
 {
-	if (text &&
-	    (gang_number(text, &source->members) || is_range_of_one(text, &source->members)) &&
-	    source->members > 0) {
-		source->members_from = from;
-	} else if (text && strchr(text, ':')) {
+	const char *colon = text ? strchr(text, ':') : NULL;
+	size_t length = colon ? (size_t)(colon - text) : 0;
+	bool is_range = colon && (strncmp(text, colon + 1, length) != 0 || colon[1 + length]);
+
+	read_number(&source->members, 1, colon && !is_range ? colon + 1 : text, from);
+	if (colon && !source->members.from) {
 		sources->elastic = text;
 		sources->elastic_from = from;
 	}
@@ -163,7 +194,7 @@ static void read_doubtful_members(struct gang_sources *sources, struct gang_sour
 	if (!sources->cautious || (text && text_equal(text, "1"))) {
 		read_members(sources, source, text, from);
 	} else if (text) {
-		read_started(source, text, from);
+		read_number(&source->started, 1, text, from);
 		if (!sources->doubtful) {
 			sources->doubtful = text;
 			sources->doubtful_from = from;
@@ -171,32 +202,40 @@ static void read_doubtful_members(struct gang_sources *sources, struct gang_sour
 	}
 }
 
-static void read_member(struct gang_source *source, const char *text, const char *from)
-{
-	if (gang_number(text, &source->member))
-		source->member_from = from;
-}
-
-/* --- launchers that set a pair of variables --- */
+/* --- launchers that set variables --- */
 
 struct launcher {
-	const char *members, *member;
-	/* Both are needed: one alone is somebody else's. */
-	bool both;
+	/* Which one this is. */
+	const char *member;
+	/* How many there are: certain, and else the first that is set of those that may count
+	 * something else. */
+	const char *members, *doubtful[2];
+	/* Without that which one this is they are somebody else's; or without both. */
+	bool with_member, both;
 	/* They count ranks; this one says how many of them this machine has. */
 	const char *local;
 };
 
+/* Volcano's index says nothing where its master has a task of its own. */
+#define VOLCANO_INDEX "VC_TASK_INDEX"
+
 static const struct launcher launchers[] = {
-	{"PET_NNODES", "PET_NODE_RANK", false, NULL}, /* Kubeflow's PyTorchJob and TrainJob */
-	{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", true, "OMPI_COMM_WORLD_LOCAL_SIZE"},
-	{"PMI_SIZE", "PMI_RANK", true, "MPI_LOCALNRANKS"},
-	{"AWS_BATCH_JOB_NUM_NODES", "AWS_BATCH_JOB_NODE_INDEX", true, NULL},
+	/* Kubeflow's PyTorchJob and TrainJob. */
+	{.member = "PET_NODE_RANK", .members = "PET_NNODES"},
+	{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", .both = true,
+	 .local = "OMPI_COMM_WORLD_LOCAL_SIZE"},
+	{"PMI_RANK", "PMI_SIZE", .both = true, .local = "MPI_LOCALNRANKS"},
+	{"AWS_BATCH_JOB_NODE_INDEX", "AWS_BATCH_JOB_NUM_NODES", .both = true},
+	/* Kubernetes gives an index. How many there are it does not say, but what is set for torch
+	 * may. */
+	{"JOB_COMPLETION_INDEX", "PET_NNODES", {"WORLD_SIZE"}, .with_member = true},
+	{VOLCANO_INDEX, "PET_NNODES", {"WORLD_SIZE", "VC_WORKER_NUM"}, .with_member = true},
 };
 
 /* What torch's ranks have, and what Volcano's plugin and older operators of Kubeflow give to each
  * pod. It says least: some of these count ranks and not machines. */
-static const struct launcher torch_pair = {"WORLD_SIZE", "RANK", true, "LOCAL_WORLD_SIZE"};
+static const struct launcher torch_pair = {"RANK", "WORLD_SIZE", .both = true,
+					   .local = "LOCAL_WORLD_SIZE"};
 
 static void add_launcher(struct gang_sources *sources, const struct gang_environment *environment,
 			 const struct launcher *launcher)
@@ -206,7 +245,7 @@ static void add_launcher(struct gang_sources *sources, const struct gang_environ
 	const char *local = gang_variable(environment, launcher->local);
 	struct gang_source source = {0};
 
-	if (launcher->both && (!members || !member))
+	if ((!member && (launcher->with_member || launcher->both)) || (!members && launcher->both))
 		return;
 	if (!launcher->local || (local && !text_equal(local, members)))
 		read_members(sources, &source, members, launcher->members);
@@ -214,10 +253,14 @@ static void add_launcher(struct gang_sources *sources, const struct gang_environ
 		read_members(sources, &source, "1", launcher->local);
 	else
 		read_doubtful_members(sources, &source, members, launcher->members);
+	for (size_t i = 0; i < 2 && launcher->doubtful[i] && !source.members.from; i++)
+		read_doubtful_members(sources, &source,
+				      gang_variable(environment, launcher->doubtful[i]),
+				      launcher->doubtful[i]);
 	if (launcher->local)
-		read_started(&source, members, launcher->members);
-	source.may_be_tasks = !source.members_from;
-	read_member(&source, member, launcher->member);
+		read_number(&source.started, 1, members, launcher->members);
+	source.may_be_tasks = !launcher->with_member && !source.members.from;
+	read_number(&source.member, 0, member, launcher->member);
 	add_source(sources, &source);
 }
 
@@ -255,30 +298,11 @@ static void add_slurm_step(struct gang_sources *sources, const struct gang_envir
 		read_members(sources, &source, nodes, "SLURM_STEP_NUM_NODES");
 	else
 		read_doubtful_members(sources, &source, tasks, "SLURM_STEP_NUM_TASKS");
-	read_member(&source, by_node ? gang_variable(environment, "SLURM_NODEID") : task,
+	read_number(&source.member, 0, by_node ? gang_variable(environment, "SLURM_NODEID") : task,
 		    by_node ? "SLURM_NODEID" : "SLURM_PROCID");
-	read_started(&source, tasks, "SLURM_STEP_NUM_TASKS");
-	if (gang_number(task, &source.index))
-		source.index_from = "SLURM_PROCID";
-	source.may_be_tasks = !source.members_from;
-	add_source(sources, &source);
-}
-
-/* An index that Kubernetes or Volcano gives. How many there are it does not say, but what is set
- * for torch may. */
-static void add_index(struct gang_sources *sources, const struct gang_environment *environment,
-		      const char *index, const char *const *sizes)
-{
-	const char *member = gang_variable(environment, index);
-	struct gang_source source = {0};
-
-	if (!member)
-		return;
-	read_member(&source, member, index);
-	read_members(sources, &source, gang_variable(environment, "PET_NNODES"), "PET_NNODES");
-	for (size_t i = 0; sizes[i] && !source.members_from; i++)
-		read_doubtful_members(sources, &source, gang_variable(environment, sizes[i]),
-				      sizes[i]);
+	read_number(&source.started, 1, tasks, "SLURM_STEP_NUM_TASKS");
+	read_number(&source.index, 0, task, "SLURM_PROCID");
+	source.may_be_tasks = !source.members.from;
 	add_source(sources, &source);
 }
 
@@ -292,12 +316,12 @@ static void add_skypilot(struct gang_sources *sources, const struct gang_environ
 
 	if (!member)
 		return;
-	read_member(&source, member, "SKYPILOT_NODE_RANK");
+	read_number(&source.member, 0, member, "SKYPILOT_NODE_RANK");
 	read_members(sources, &source, number, "SKYPILOT_NUM_NODES");
-	if (!source.members_from && addresses)
-		source.members_from = "SKYPILOT_NODE_IPS";
+	if (!source.members.from && addresses)
+		source.members.from = "SKYPILOT_NODE_IPS";
 	for (const char *at = addresses; at && *at && !number; at += strspn(at, "\n")) {
-		source.members++;
+		source.members.value++;
 		at += strcspn(at, "\n");
 	}
 	add_source(sources, &source);
@@ -310,9 +334,8 @@ static void add_sagemaker(struct gang_sources *sources, const struct gang_enviro
 	const char *current = gang_variable(environment, "SM_CURRENT_HOST");
 	auto_json json_t *hosts = text ? json_parse(text, strlen(text), NULL) : NULL;
 	struct gang_source source = {
-		.members_from = "SM_HOSTS",
-		.member_from = "SM_CURRENT_HOST",
-		.members = (uint32_t)json_array_size(hosts),
+		.members = {"SM_HOSTS", (uint32_t)json_array_size(hosts)},
+		.member = {"SM_CURRENT_HOST", 0},
 	};
 	bool known = false;
 
@@ -323,7 +346,7 @@ static void add_sagemaker(struct gang_sources *sources, const struct gang_enviro
 		int order = host ? strcmp(host, current) : 1;
 
 		known |= order == 0;
-		source.member += order < 0;
+		source.member.value += order < 0;
 	}
 	if (known)
 		add_source(sources, &source);
@@ -393,7 +416,7 @@ static void add_command(struct gang_sources *sources, const char *const *argv)
 		if (is_option(*words, size_options, &name, &value))
 			read_members(sources, &source, value ? value : words[1], name);
 		else if (is_option(*words, rank_options, &name, &value))
-			read_member(&source, value ? value : words[1], name);
+			read_number(&source.member, 0, value ? value : words[1], name);
 	}
 	add_source(sources, &source);
 }
@@ -404,8 +427,6 @@ static void add_command(struct gang_sources *sources, const char *const *argv)
 static void gang_sources_list(struct gang_sources *sources,
 			      const struct gang_environment *environment, const char *const *argv)
 {
-	static const char *const job_sizes[] = {"WORLD_SIZE", NULL};
-	static const char *const volcano_sizes[] = {"WORLD_SIZE", "VC_WORKER_NUM", NULL};
 	bool master = gang_variable(environment, "VC_MASTER_NUM");
 
 	/* A rank of torchrun's has what the machine's launcher said as well. That counts where
@@ -413,16 +434,14 @@ static void gang_sources_list(struct gang_sources *sources,
 	if (gang_variable(environment, "TORCHELASTIC_RUN_ID") &&
 	    gang_variable(environment, "LOCAL_WORLD_SIZE")) {
 		add_launcher(sources, environment, &torch_pair);
-		if (!sources->cautious || sources->count == 0 || sources->items[0].members != 1)
+		if (!sources->cautious || sources->count == 0 ||
+		    sources->items[0].members.value != 1)
 			return;
 	}
 	add_slurm_step(sources, environment);
 	for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++)
-		add_launcher(sources, environment, &launchers[i]);
-	add_index(sources, environment, "JOB_COMPLETION_INDEX", job_sizes);
-	/* With a task of its own for the master, its index says nothing. */
-	if (!master)
-		add_index(sources, environment, "VC_TASK_INDEX", volcano_sizes);
+		if (!master || !text_equal(launchers[i].member, VOLCANO_INDEX))
+			add_launcher(sources, environment, &launchers[i]);
 	add_skypilot(sources, environment);
 	add_sagemaker(sources, environment);
 	add_command(sources, argv);
@@ -450,85 +469,72 @@ void gang_identity_blank(json_t *command)
 	}
 }
 
-/* What is known so far, and by whom. */
+/* What is known so far. */
 struct finding {
-	const char *members_from, *member_from;
-	uint32_t members, member;
+	struct said members, member;
 };
 
-static int merge_source(const struct gang_source *source, struct finding *found, struct err *err)
+static int merge_said(const struct said *says, struct said *known, const char *before,
+		      const char *after, struct err *err)
 {
-	if (source->members_from && found->members_from && source->members != found->members)
+	if (says->from && known->from && says->value != known->value)
 		return err_set(err, ERR_UNFIT,
-			       "%s says that the job has %u machines, and %s says %u: give "
-			       "--gang N and --member I, or --gang off",
-			       found->members_from, found->members, source->members_from,
-			       source->members);
-	if (source->member_from && found->member_from && source->member != found->member)
-		return err_set(err, ERR_UNFIT,
-			       "%s says that this is machine %u, and %s says %u: give --gang N "
-			       "and --member I, or --gang off",
-			       found->member_from, found->member, source->member_from,
-			       source->member);
-	if (source->members_from && !found->members_from) {
-		found->members_from = source->members_from;
-		found->members = source->members;
-	}
-	if (source->member_from && !found->member_from) {
-		found->member_from = source->member_from;
-		found->member = source->member;
-	}
+			       "%s says that %s %u%s, and %s says %u: give --gang N and --member "
+			       "I, or --gang off",
+			       known->from, before, known->value, after, says->from, says->value);
+	if (says->from && !known->from)
+		*known = *says;
 	return 0;
 }
 
 static int check_finding(const struct finding *found, const struct gang_sources *sources,
 			 struct err *err)
 {
-	if (!found->members_from && sources->elastic)
+	if (!found->members.from && sources->elastic)
 		return err_set(err, ERR_UNFIT,
 			       "%s is %s: a gang has a fixed number of machines; give --gang N "
 			       "and --member I, or --gang off",
 			       sources->elastic_from, sources->elastic);
-	if (!found->members_from && found->member_from && sources->doubtful)
+	if (!found->members.from && found->member.from && sources->doubtful)
 		return err_set(err, ERR_UNFIT,
 			       "%s says which one this is, but that the %.16s of %s are machines "
 			       "of one job is not certain: give --gang auto if they are",
-			       found->member_from, sources->doubtful, sources->doubtful_from);
-	if (!found->members_from && found->member_from)
+			       found->member.from, sources->doubtful, sources->doubtful_from);
+	if (!found->members.from && found->member.from)
 		return err_set(err, ERR_UNFIT,
 			       "%s says which machine this is, but nothing says how many there "
 			       "are: give --gang N",
-			       found->member_from);
-	if (found->members_from && found->members > 1 && !found->member_from)
+			       found->member.from);
+	if (found->members.from && found->members.value > 1 && !found->member.from)
 		return err_set(err, ERR_UNFIT,
 			       "%s says that the job has %u machines, but nothing says which one "
 			       "this is: give --member I, from 0, or --gang off if it is the only "
 			       "one",
-			       found->members_from, found->members);
-	if (found->member_from && found->member >= found->members)
+			       found->members.from, found->members.value);
+	if (found->member.from && found->member.value >= found->members.value)
 		return err_set(err, ERR_UNFIT,
 			       "%s says that this is machine %u, but there are only %u (%s): they "
 			       "are numbered from 0",
-			       found->member_from, found->member, found->members,
-			       found->members_from);
+			       found->member.from, found->member.value, found->members.value,
+			       found->members.from);
 	return 0;
 }
 
 static int read_given(const char *gang, const char *member, struct finding *found, struct err *err)
 {
 	if (!text_equal(gang, "auto")) {
-		if (!gang_number(gang, &found->members) || found->members == 0)
+		if (!gang_number(gang, &found->members.value) || found->members.value == 0)
 			return err_set(err, ERR_INVALID,
 				       "invalid --gang '%s': write auto, off, or how many "
 				       "machines the job has",
 				       gang);
-		found->members_from = "--gang";
+		found->members.from = "--gang";
 	}
-	if (member && !gang_number(member, &found->member))
+	if (member && !gang_number(member, &found->member.value))
 		return err_set(err, ERR_INVALID,
 			       "invalid --member '%s': write the number of this machine, from 0",
 			       member);
-	found->member_from = member ? "--member" : NULL;
+	found->member.from = member ? "--member" : NULL;
 	return 0;
 }
 
@@ -582,19 +588,23 @@ static int find_members(const struct gang_environment *environment,
 	int result = 0;
 
 	for (size_t i = 0; i < sources->count && result == 0; i++)
-		result = merge_source(&sources->items[i], found, err);
+		if (merge_said(&sources->items[i].members, &found->members, "the job has",
+			       " machines", err) < 0 ||
+		    merge_said(&sources->items[i].member, &found->member, "this is machine", "",
+			       err) < 0)
+			result = -1;
 	if (result == 0)
 		result = check_finding(found, sources, err);
-	for (size_t i = 0; i < sources->count && !found->member_from; i++)
-		found->member_from = sources->items[i].member_from;
-	if (result < 0 || found->members > 1)
-		find_launch(environment, found->member_from ? found->member_from : "", identity);
-	if (result < 0 || found->members <= 1)
+	for (size_t i = 0; i < sources->count && !found->member.from; i++)
+		found->member.from = sources->items[i].member.from;
+	if (result < 0 || found->members.value > 1)
+		find_launch(environment, found->member.from ? found->member.from : "", identity);
+	if (result < 0 || found->members.value <= 1)
 		return result;
-	identity->members = found->members;
-	identity->member = found->member;
-	snprintf(identity->origin, sizeof(identity->origin), "%s and %s", found->members_from,
-		 found->member_from);
+	identity->members = found->members.value;
+	identity->member = found->member.value;
+	snprintf(identity->origin, sizeof(identity->origin), "%s and %s", found->members.from,
+		 found->member.from);
 	return 0;
 }
 
@@ -611,19 +621,19 @@ static void set_index(const struct gang_sources *sources, struct gang_identity *
 	for (size_t i = 0; i < sources->count; i++) {
 		const struct gang_source *source = &sources->items[i];
 
-		if (!source->index_from || !gang_source_says_several(source))
+		if (!source->index.from || !gang_source_says_several(source))
 			continue;
-		differ |= first && first->index != source->index;
+		differ |= first && first->index.value != source->index.value;
 		first = first ? first : source;
 		if (used < sizeof(identity->index))
 			used += (size_t)snprintf(identity->index + used,
 						 sizeof(identity->index) - used, "%s%u",
-						 used > 0 ? "-" : "", source->index);
+						 used > 0 ? "-" : "", source->index.value);
 	}
 	if (!first || differ)
 		return;
-	identity->index_from = first->index_from;
-	snprintf(identity->index, sizeof(identity->index), "%u", first->index);
+	identity->index_from = first->index.from;
+	snprintf(identity->index, sizeof(identity->index), "%u", first->index.value);
 }
 
 /* The first that says that there are several; NULL: none does. */
@@ -641,8 +651,8 @@ static const struct gang_source *find_certain(const struct gang_sources *sources
 	const struct gang_source *found = NULL;
 
 	for (size_t i = 0; i < sources->count; i++)
-		if (sources->items[i].members_from &&
-		    (!found || (sources->items[i].members == 1 && found->members != 1)))
+		if (sources->items[i].members.from &&
+		    (!found || (sources->items[i].members.value == 1 && found->members.value != 1)))
 			found = &sources->items[i];
 	return found;
 }
@@ -652,7 +662,7 @@ static const struct gang_source *find_other_tasks(const struct gang_sources *sou
 						  uint32_t members)
 {
 	for (size_t i = 0; i < sources->count; i++)
-		if (sources->items[i].may_be_tasks && sources->items[i].started != members)
+		if (sources->items[i].may_be_tasks && sources->items[i].started.value != members)
 			return &sources->items[i];
 	return NULL;
 }
@@ -663,17 +673,17 @@ static int say_two_numbers(const struct gang_sources *sources, const struct gang
 {
 	if (!several)
 		return err_set(why, ERR_UNFIT, "%s is %s, and %s says %u", sources->elastic_from,
-			       sources->elastic, certain->members_from, certain->members);
-	if (several->started == 0)
+			       sources->elastic, certain->members.from, certain->members.value);
+	if (several->started.value == 0)
 		return err_set(why, ERR_UNFIT,
 			       "%s says that this is machine %u, and %s that the job has %u",
-			       several->index_from, several->index, certain->members_from,
-			       certain->members);
+			       several->index.from, several->index.value, certain->members.from,
+			       certain->members.value);
 	if (several == certain)
 		return err_set(why, ERR_UNFIT, "the %u of %s are all on this machine",
-			       several->started, several->started_from);
-	return err_set(why, ERR_UNFIT, "%s says %u, and %s says %u", several->started_from,
-		       several->started, certain->members_from, certain->members);
+			       several->started.value, several->started.from);
+	return err_set(why, ERR_UNFIT, "%s says %u, and %s says %u", several->started.from,
+		       several->started.value, certain->members.from, certain->members.value);
 }
 
 /* Whether the launcher has started one training of several machines, and says all of it. -1: it is
@@ -685,15 +695,15 @@ static int find_certain_gang(const struct gang_sources *sources, struct err *why
 	const struct gang_source *several = find_several(sources);
 
 	if (!certain) {
-		found.member_from = several ? several->member_from : NULL;
+		found.member.from = several ? several->member.from : NULL;
 		if (check_finding(&found, sources, why) < 0)
 			return -1;
 		return err_set(why, ERR_UNFIT, "%s says %u, but nothing says which one this is",
-			       several->started_from, several->started);
+			       several->started.from, several->started.value);
 	}
-	if (certain->members == 1)
+	if (certain->members.value == 1)
 		return say_two_numbers(sources, several, certain, why);
-	tasks = find_other_tasks(sources, certain->members);
+	tasks = find_other_tasks(sources, certain->members.value);
 	if (tasks)
 		return say_two_numbers(sources, tasks, certain, why);
 	return 0;
@@ -724,8 +734,8 @@ static bool is_by_itself(const struct gang_environment *environment,
 			 "meant for that",
 			 gang_variable(environment, INSIDE_VARIABLE),
 			 !several                ? sources->elastic_from
-			 : several->started_from ? several->started_from
-						 : several->index_from);
+			 : several->started.from ? several->started.from
+						 : several->index.from);
 	else if (launcher)
 		snprintf(why, sizeof(why), "%.64s starts the job on all machines%s", launcher,
 			 stands_for_all ? ": one supervisor stands for all of them"
@@ -779,9 +789,9 @@ int gang_identity_find(const char *gang, const char *member, gang_getenv_fn get,
 		return find_by_default(&environment, argv, identity, err);
 	if (read_given(gang ? gang : "auto", member, &found, err) < 0)
 		return -1;
-	if (found.members_from && found.members == 1)
+	if (found.members.from && found.members.value == 1)
 		return 0;
-	if (!found.members_from || !found.member_from)
+	if (!found.members.from || !found.member.from)
 		gang_sources_list(&sources, &environment, argv);
 	return find_members(&environment, &sources, &found, identity, err);
 }
