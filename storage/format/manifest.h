@@ -86,7 +86,7 @@ struct manifest {
 	/* of a gang: one per member; none: of one machine */
 	struct manifest_part *parts;
 	size_t part_count;
-	/* Of a member's part, while it is not yet one of `parts`; see gang_parts.h. */
+	/* Of a member's part, while it is not yet one of `parts`; see gang_records.h. */
 	bool without_checkpoint, final, kept, gone;
 	uint32_t keeper;
 	/* sorted by path, byte by byte, so that a directory comes before what is in it */

@@ -2,7 +2,7 @@
 #ifndef GANG_ASSEMBLY_H
 #define GANG_ASSEMBLY_H
 
-#include "gang_parts.h"
+#include "gang_records.h"
 #include "storage/records/records.h"
 
 /* One save of a member, in one round. */

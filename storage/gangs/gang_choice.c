@@ -1,7 +1,6 @@
-#include "gang_choice.h"
+#include "gangs.h"
 
 #include "base/cleanup.h"
-#include "gang_commit.h"
 #include "storage/format/format.h"
 #include "storage/storage.h"
 

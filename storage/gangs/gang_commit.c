@@ -1,4 +1,4 @@
-#include "gang_commit.h"
+#include "gangs.h"
 
 #include "base/backoff.h"
 #include "base/cleanup.h"
@@ -8,7 +8,6 @@
 #include "base/json.h"
 #include "base/workers.h"
 #include "gang_assembly.h"
-#include "gang_choice.h"
 #include "storage/storage.h"
 
 #include <stdatomic.h>

@@ -10,7 +10,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "gang_join_name.h"
+#include "gang_records.h"
 #include "storage/records/records.h"
 
 #include <stdio.h>

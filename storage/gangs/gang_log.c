@@ -9,8 +9,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "gang_assembly.h"
-#include "gang_event.h"
-#include "gang_parts.h"
 #include "storage/records/records.h"
 
 #include <stdlib.h>

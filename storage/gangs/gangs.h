@@ -1,18 +1,16 @@
 /*
  * storage/gangs/: one snapshot of several machines: how their supervisors find each other, agree,
- * and commit together over the store alone. Read FORMAT.md here first, then gang_commit.h.
+ * and commit together over the store alone. Read FORMAT.md here first.
  *
  * For the rest of storage/, through this header alone:
  *
- *	gang_commit.h		a member's part, and the commit of the snapshot of all
- *	gang_choice.h		what a member restores: its own part, or those of all
+ *	gang_commit.c		a member's part, and the commit of the snapshot of all
+ *	gang_choice.c		what a member restores: its own part, or those of all
  *
  * Of this folder only:
  *
  *	gang_assembly.h		the manifest of a snapshot, made of the parts of all
- *	gang_parts.h		PURE: whether the parts of all members are there
- *	gang_event.h		PURE: the record of an event in the log of an attempt
- *	gang_join_name.h	PURE: the name of a join's record
+ *	gang_records.h		PURE: the records of a gang, and whether the parts of all agree
  *
  * The operations, declared in storage_gang.h and used through storage.h:
  *
@@ -22,7 +20,75 @@
 #ifndef STORAGE_GANGS_H
 #define STORAGE_GANGS_H
 
-#include "gang_choice.h"
-#include "gang_commit.h"
+#include "storage/records/records.h"
+
+/* --- gang_commit.c --- */
+
+enum gang_outcome {
+	GANG_COMMITTED,
+	/* The same files, in the part that an earlier call for this round has put: it may name
+	 * other packs. */
+	GANG_COMMITTED_EARLIER,
+	/* With the part that an earlier call for this round has put, which has other files: they
+	 * are in the snapshot, and what was to be saved is not. */
+	GANG_COMMITTED_OTHER,
+	/* Another member has left it out: it never will be a snapshot. */
+	GANG_ROUND_OVER,
+	/* The parts of all are there, and never will be a snapshot. */
+	GANG_PARTS_UNFIT,
+};
+
+/*
+ * Puts the part, and waits until the snapshot of the round, which is request->id, is committed, by
+ * whoever sees all parts first. The last three outcomes come with ERR_RETRY and -1. After any other
+ * error (-1, GANG_COMMITTED) it is not known whether the round will be committed.
+ */
+int gang_commit(struct storage *storage, const struct save_request *request,
+		const struct manifest *part, enum gang_outcome *outcome, struct cancel *cancel,
+		struct err *err);
+
+/*
+ * Before a member saves for `next`. If its last save has ended without knowing what became of its
+ * round, this looks: a snapshot that was committed after all is what the next part builds upon. Any
+ * error is one of the store.
+ */
+int gang_commit_settle(struct storage *storage, struct snapshot_id next, struct cancel *cancel,
+		       struct err *err);
+/* The round is committed, and the index has what its part names. Removes the part. */
+void gang_commit_settled(struct storage *storage, struct cancel *cancel);
+
+/* --- gang_choice.c --- */
+
+/* Whether the parts of several members are to be restored from it, whose head this is. */
+bool gang_choice_is_joined(const struct storage *storage, const struct manifest *manifest);
+
+/* What this member has said about its own part, if it has one with files; else NULL. Borrowed. */
+json_t *gang_choice_own_about(const struct storage *storage, const struct manifest *manifest);
+
+/* As job_record_get_manifest(), but as it is to be restored: of a gang's the parts that
+ * gang_pick() names, in one directory. `clashes`: names of which one has been
+ * chosen. ERR_UNFIT: it is of another number of members. */
+int gang_choice_get_manifest(struct storage *storage, struct snapshot_id id,
+			     struct manifest *manifest, struct gang_clashes *clashes,
+			     struct cancel *cancel, struct err *err);
+
+/* Who restores. */
+struct gang_taker {
+	enum gang_parts_choice choice;
+	/* 0: who looks at all of it as it is. */
+	uint32_t members, member;
+	/* Who else has its directory, of all members in their order; NULL: nobody. */
+	const bool *sharers;
+};
+
+/*
+ * The files of a directory are those of all who have it now, each of which may have been kept by
+ * another one then: the parts of all that have kept them. With GANG_PARTS_AUTO all parts, if those
+ * have much less than another one. `takes` has one for each part; returns how many are taken. 0: of
+ * what is of another number of members (gang_manifest_is_of()), or of one machine, there is nothing
+ * to choose.
+ */
+size_t gang_pick(const struct manifest_part *parts, size_t count, const struct gang_taker *taker,
+		 bool *takes);
 
 #endif

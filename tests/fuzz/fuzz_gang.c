@@ -2,7 +2,7 @@
 #include "fuzz.h"
 
 #include "base/cleanup.h"
-#include "storage/gangs/gang_join_name.h"
+#include "storage/gangs/gang_records.h"
 
 static void read_join(const char *text)
 {

@@ -4,8 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "storage/gangs/gang_event.h"
-#include "storage/gangs/gang_parts.h"
+#include "storage/gangs/gang_records.h"
 #include "storage/records/job_records.h"
 
 static void read_raw(const uint8_t *data, size_t size)
@@ -66,13 +65,13 @@ static void read_event(json_t *object)
 /* A part is of one member, and has its list in pieces, or none. */
 static void read_part(json_t *object)
 {
-	auto_(gang_part_release) struct gang_part part = {0};
+	auto_(manifest_release) struct manifest part = {0};
 	struct err err = {0};
 
 	if (gang_part_decode(object, "job", (struct snapshot_id){1, 7}, 2, &part, &err) < 0)
-		CHECK(err.kind == ERR_CORRUPT && !part.manifest.pieces && !part.manifest.packs);
+		CHECK(err.kind == ERR_CORRUPT && !part.pieces && !part.packs);
 	else
-		CHECK(part.manifest.entry_count == 0 && part.manifest.part_count == 0);
+		CHECK(part.entry_count == 0 && part.part_count == 0);
 }
 
 static void read_id(const char *text)

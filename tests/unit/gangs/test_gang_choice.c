@@ -1,7 +1,7 @@
 /* What a member restores of a gang's snapshot, and what is seen of it as a whole. */
 #include "gang_fixture.h"
 
-#include "storage/gangs/gang_choice.h"
+#include "storage/gangs/gangs.h"
 
 static const struct gang_given both[] = {{.step = 10}, {.step = 10}};
 static const struct gang_given second[] = {{.empty = true}, {.step = 10}};

@@ -1,5 +1,5 @@
 /* The names of joins in the store. */
-#include "storage/gangs/gang_join_name.h"
+#include "storage/gangs/gang_records.h"
 
 #include "base/cleanup.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "err_kind.h"
-#include "storage/gangs/gang_event.h"
+#include "storage/gangs/gang_records.h"
 #include "storage/records/job_records.h"
 
 #include <pthread.h>

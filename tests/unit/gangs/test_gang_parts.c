@@ -1,5 +1,5 @@
 /* When the parts of a gang's members are one snapshot, and when they never will be. */
-#include "storage/gangs/gang_parts.h"
+#include "storage/gangs/gang_records.h"
 
 #include "base/json.h"
 

@@ -1,5 +1,5 @@
 /* Whose parts of a gang's snapshot are put into one directory. */
-#include "storage/gangs/gang_choice.h"
+#include "storage/gangs/gangs.h"
 
 #include <stdlib.h>
 #include <string.h>
