@@ -96,8 +96,7 @@ enum gang_feed_work {
 	FEED_RECALLS,
 	FEED_READS,
 	FEED_APPENDS,
-	FEED_LOOKS_WHO_IS_MISSING,
-	FEED_LOOKS_FOR_SHARERS,
+	FEED_LISTS_PARTS,
 	FEED_LOOKS_WHETHER_OVER,
 	FEED_LOOKS_AFTER_PART,
 };
@@ -150,6 +149,8 @@ struct gang_feed {
 		unsigned without;
 		/* `anew` when it was begun */
 		bool anew;
+		/* it is to be said who is missing */
+		bool says;
 		bool worked, there;
 		uint32_t have, wanted, missing;
 		enum gang_part_fate fate;

@@ -45,35 +45,29 @@ static void gang_feed_complete_event(const struct gang_feed *feed, struct gang_e
 
 #define REQUEST_MS 10000
 
-/* Whether all that write into the directory of this member have given their part. */
-static int look_for_sharers(struct gang_feed *feed, struct err *err)
+/* Who has given its part, of those that had not gone; and whether all have that write into the
+ * directory of this member. */
+static int list_parts(struct gang_feed *feed, struct err *err)
 {
 	const struct gang_feed_options *options = &feed->options;
-	uint32_t members = options->identity.members;
+	uint32_t members = feed->view.members;
 	auto_free bool *given = memory_new(members * sizeof(*given));
 
-	if (storage_gang_given(options->storage, options->attempt, feed->work.round,
-			       feed->view.members, given, &feed->cancel, err) < 0)
+	if (storage_gang_given(options->storage, options->attempt, feed->work.round, members, given,
+			       &feed->cancel, err) < 0)
 		return -1;
 	feed->work.there = true;
-	for (uint32_t i = 0; i < members; i++)
-		feed->work.there &=
-			given[i] || !options->sharers[i] || gang_view_does_without(&feed->view, i);
-	return 0;
-}
-
-static int look_who_is_missing(struct gang_feed *feed, struct err *err)
-{
-	auto_free bool *gone = memory_new(feed->view.members * sizeof(*gone));
-
-	feed->work.wanted = 0;
-	for (uint32_t i = 0; i < feed->view.members; i++) {
-		gone[i] = gang_view_does_without(&feed->view, i);
-		feed->work.wanted += !gone[i];
+	feed->work.have = feed->work.wanted = 0;
+	feed->work.missing = members;
+	for (uint32_t i = members; i-- > 0;) {
+		if (gang_view_does_without(&feed->view, i))
+			continue;
+		feed->work.wanted++;
+		feed->work.have += given[i];
+		feed->work.missing = given[i] ? feed->work.missing : i;
+		feed->work.there &= given[i] || !options->sharers || !options->sharers[i];
 	}
-	return storage_gang_missing(feed->options.storage, feed->options.attempt, feed->work.round,
-				    gone, &feed->work.have, &feed->work.missing, &feed->cancel,
-				    err);
+	return 0;
 }
 
 static int look_after_part(struct gang_feed *feed, uint32_t round, struct cancel *cancel,
@@ -117,10 +111,8 @@ static int do_work(struct gang_feed *feed, struct err *err)
 	case FEED_APPENDS:
 		return storage_gang_append(storage, attempt, event, &feed->work.there,
 					   &feed->cancel, err);
-	case FEED_LOOKS_WHO_IS_MISSING:
-		return look_who_is_missing(feed, err);
-	case FEED_LOOKS_FOR_SHARERS:
-		return look_for_sharers(feed, err);
+	case FEED_LISTS_PARTS:
+		return list_parts(feed, err);
 	case FEED_LOOKS_WHETHER_OVER:
 		return look_whether_over(feed, err);
 	case FEED_LOOKS_AFTER_PART:
@@ -344,13 +336,15 @@ static void fold_event(struct gang_feed *feed, const struct gang_event *event)
 	feed->options.happened(feed->options.arg, event, request);
 }
 
-static void say_who_is_missing(const struct gang_feed *feed)
+static void note_parts(struct gang_feed *feed)
 {
 	const char *host =
 		json_string_value(json_array_get(feed->options.hosts, feed->work.missing));
 	char id[SNAPSHOT_ID_TEXT];
 
-	if (feed->work.missing >= feed->view.members)
+	if (feed->work.there)
+		feed->sharers_given = feed->work.round;
+	if (!feed->work.says || feed->work.missing >= feed->view.members)
 		return;
 	log_note("the snapshot %s waits for the part of member %u%s%s: %u of %u are there",
 		 snapshot_id_format((struct snapshot_id){feed->options.attempt, feed->work.round},
@@ -435,12 +429,10 @@ static void gang_feed_on_worked(void *arg)
 		note_whether_over(feed);
 	else if (feed->work.kind == FEED_RECALLS)
 		note_recalled(feed);
-	else if (feed->work.kind == FEED_LOOKS_WHO_IS_MISSING)
-		say_who_is_missing(feed);
+	else if (feed->work.kind == FEED_LISTS_PARTS)
+		note_parts(feed);
 	else if (feed->work.kind == FEED_LOOKS_AFTER_PART)
 		gang_feed_note_fate(feed, feed->work.round, feed->work.fate);
-	else if (feed->work.kind == FEED_LOOKS_FOR_SHARERS)
-		feed->sharers_given = feed->work.there ? feed->work.round : feed->sharers_given;
 	else if (feed->work.there)
 		fold_event(feed, &feed->work.event);
 	/* An event that another has won; or there is none yet. */
@@ -652,11 +644,13 @@ static void gang_feed_go_on(struct gang_feed *feed)
 	} else if (feed->look_due && (awaits_sharers(feed, &decision) || looks_after)) {
 		feed->look_due = false;
 		feed->work.round = decision.round;
-		start_work(feed, looks_after ? FEED_LOOKS_AFTER_PART : FEED_LOOKS_FOR_SHARERS);
+		feed->work.says = false;
+		start_work(feed, looks_after ? FEED_LOOKS_AFTER_PART : FEED_LISTS_PARTS);
 	} else if (must_say(feed)) {
 		feed->said_ms = feed->here.now_ms;
 		feed->work.round = feed->view.round.number;
-		start_work(feed, FEED_LOOKS_WHO_IS_MISSING);
+		feed->work.says = true;
+		start_work(feed, FEED_LISTS_PARTS);
 	} else {
 		pause_feed(feed, decision.action == GANG_WAIT ? decision.again_ms : INT64_MAX);
 	}

@@ -82,15 +82,17 @@ static struct gang_round_decision without_checkpoint(const struct gang_view *vie
 	/* It goes on with what it started from, which the final round takes. */
 	bool finished = here->finished && !here->holds_start;
 	uint32_t notice = gang_rounds_notice(view, here);
-	bool answers =
-		here->in_order && notice > 0 && view->round.answers >= notice && !here->holds_start;
+	bool asked = here->in_order && notice > 0 && !here->holds_start;
+	bool answers = asked && view->round.answers >= notice;
 
 	if (!here->begun && (learned || view->round.passed || finished || answers))
 		return act_in(view, GANG_GIVE_BESIDE);
 	if (here->ended)
 		return leave_out(view, here,
 				 here->begun ? "its job has ended without a complete checkpoint"
-					     : "its job has ended before it had one");
+				 : asked ? "its job ended when it was asked to, and had no part "
+					   "yet of this older checkpoint"
+					 : "its job has ended before it had one");
 	return wait_until(INT64_MAX);
 }
 

@@ -76,11 +76,8 @@ struct gang_view {
 	uint32_t members;
 	/* The number of the last event that was folded. */
 	uint32_t read;
-	bool started;
 	/* A machine has come anew: the attempt is over. */
 	bool over;
-	uint32_t anew;
-	char anew_host[65];
 
 	struct gang_round round;
 	/* The newest round that is known to be committed; 0: none. */
@@ -108,8 +105,6 @@ struct gang_view {
 	/* A member has left after a notice, and all that any has ended with is in a committed
 	 * snapshot: what the others save from then on is no checkpoint of all. */
 	bool parted;
-	/* The first that has left, if any has. */
-	uint32_t first_left;
 };
 
 struct gang_view gang_view_new(uint32_t members);

@@ -136,8 +136,7 @@ static void fold_ended(struct gang_view *view, const struct gang_event *event)
 	*end = GANG_HAS_LEFT;
 	if (event->code != 0)
 		memset(view->lives, 0, view->members * sizeof(bool));
-	if (view->left++ == 0)
-		view->first_left = event->member;
+	view->left++;
 }
 
 /* It has given its part in the round that is open, or has left it out; or the round waits for a
@@ -182,23 +181,14 @@ static bool knows_gone(const struct gang_view *view, const struct gang_event *ev
 	return !names || event->gone == view->gone;
 }
 
-static void fold_rejoin(struct gang_view *view, const struct gang_event *event)
-{
-	if (view->over)
-		return;
-	view->over = true;
-	view->anew = event->member;
-	text_set(view->anew_host, sizeof(view->anew_host), event->host);
-}
-
 static void fold_known(struct gang_view *view, const struct gang_event *event)
 {
 	switch (event->kind) {
 	case GANG_EVENT_GO:
-		view->started = true;
 		return;
 	case GANG_EVENT_OVER:
-		return fold_rejoin(view, event);
+		view->over = true;
+		return;
 	case GANG_EVENT_ROUND:
 		return fold_round(view, event);
 	case GANG_EVENT_GOES_ON:

@@ -545,8 +545,7 @@ static void test_when_a_machine_comes_anew_the_attempt_is_over(void **state)
 	auto_(gang_view_release) struct gang_view view = view_of(log, 3, 0);
 
 	(void)state;
-	assert_true(view.started && view.over);
-	assert_int_equal(view.anew, 2);
+	assert_true(view.over);
 }
 
 /* --- the final round --- */

@@ -25,45 +25,6 @@ static void assert_says(const struct gang_view *view, const struct gang_here *he
 	free(text);
 }
 
-static void test_as_the_log_goes_on(void **state)
-{
-	auto_(gang_view_release) struct gang_view view = gang_view_new(3);
-	auto_(gang_heard_release) struct gang_heard heard = gang_heard_new(3, 20000);
-	struct gang_here here = gang_here_new(1);
-
-	(void)state;
-	assert_says(
-		&view, &here, &heard,
-		"{\"ended\":0,\"gone\":0,\"left\":0,\"list\":["
-		"{\"heard_seconds\":40.0,\"host\":\"a\",\"member\":0,\"state\":\"has not ended\"},"
-		"{\"host\":\"b\",\"member\":1,\"state\":\"goes on\"},"
-		"{\"heard_seconds\":40.0,\"host\":\"c\",\"member\":2,\"state\":\"has not ended\"}],"
-		"\"member\":1,\"members\":3,\"over\":false,\"round\":null}");
-	fold(&view, (struct gang_event){.kind = GANG_EVENT_GO});
-	fold(&view, (struct gang_event){.kind = GANG_EVENT_ROUND, .member = 2, .step = 30});
-	here.given = 2;
-	fold(&view, (struct gang_event){.kind = GANG_EVENT_ENDED, .member = 2});
-	assert_says(&view, &here, &heard,
-		    "{\"ended\":1,\"gone\":0,\"left\":0,\"list\":["
-		    "{\"host\":\"c\",\"member\":2,\"state\":\"has ended\"},"
-		    "{\"heard_seconds\":40.0,\"host\":\"a\",\"member\":0,\"state\":\"has not "
-		    "ended\"},"
-		    "{\"host\":\"b\",\"member\":1,\"state\":\"goes on\"}],"
-		    "\"member\":1,\"members\":3,\"over\":false,\"round\":{\"gave\":true,"
-		    "\"id\":\"000004-000002\",\"opened_by\":2,\"state\":\"open\",\"step\":30}}");
-	gang_view_committed(&view, 2);
-	fold(&view, (struct gang_event){.kind = GANG_EVENT_OVER, .member = 0});
-	assert_says(&view, &here, &heard,
-		    "{\"ended\":1,\"gone\":0,\"left\":0,\"list\":["
-		    "{\"host\":\"c\",\"member\":2,\"state\":\"has ended\"},"
-		    "{\"heard_seconds\":40.0,\"host\":\"a\",\"member\":0,\"state\":\"has not "
-		    "ended\"},"
-		    "{\"host\":\"b\",\"member\":1,\"state\":\"goes on\"}],"
-		    "\"member\":1,\"members\":3,\"over\":true,\"round\":{\"gave\":true,"
-		    "\"id\":\"000004-000002\",\"opened_by\":2,\"state\":\"committed\","
-		    "\"step\":30}}");
-}
-
 static void test_who_has_gone(void **state)
 {
 	auto_(gang_view_release) struct gang_view view = gang_view_new(3);
@@ -152,7 +113,6 @@ static void test_when_each_was_heard(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_as_the_log_goes_on),
 		cmocka_unit_test(test_who_has_gone),
 		cmocka_unit_test(test_a_large_gang),
 		cmocka_unit_test(test_when_each_was_heard),

@@ -693,51 +693,6 @@ static void what_has_become_of_a_part(void **state)
 	}
 }
 
-struct racing_store {
-	struct failing_store plain;
-	struct storage *other;
-	uint32_t finished;
-};
-
-/* The other start has committed it by the time that this one puts the manifest. */
-static int racing_put(struct store *store, const char *key, const void *data, size_t size,
-		      enum store_put_mode mode, struct cancel *cancel, struct err *failure)
-{
-	struct racing_store *racing = (struct racing_store *)store;
-	struct store *real = racing->plain.real;
-	struct err own = {0};
-
-	if (strstr(key, "/snapshots/"))
-		assert_int_equal(storage_gang_finish(racing->other, 1, &racing->finished, NULL,
-						     &own),
-				 0);
-	return real->ops->put(real, key, data, size, mode, cancel, failure);
-}
-
-/* Both are told that the round is a snapshot. */
-static void two_starts_finish_a_round(void **state)
-{
-	struct store_ops ops = failing_ops;
-	struct racing_store racing = {0};
-	struct gang gang;
-
-	(void)state;
-	ops.put = racing_put;
-	gang_start(&gang, 2);
-	give_and_die(&gang, 0, 3, 10);
-	give_and_die(&gang, 1, 3, 10);
-	racing.other = gang.machines[1].files.storage;
-	fail_store(&gang, 0, &racing.plain);
-	racing.plain.store.ops = &ops;
-	assert_int_equal(finish(&gang), 3);
-	heal_store(&gang, 0, &racing.plain);
-	assert_int_equal(racing.finished, 3);
-	gang.newest = (struct snapshot_id){1, 3};
-	restore_and_compare(&gang, 0);
-	restore_and_compare(&gang, 1);
-	gang_stop(&gang);
-}
-
 static void what_has_a_fate_is_left_alone(void **state)
 {
 	struct gang gang;
@@ -764,29 +719,6 @@ static void what_has_a_fate_is_left_alone(void **state)
 	fixture_claim(&gang.store);
 	assert_int_equal(finish(&gang), 0);
 	assert_false(gang_has(&gang, "snapshots/000001-000009.json"));
-	gang_stop(&gang);
-}
-
-static void another_attempt_has_taken_over(void **state)
-{
-	static const struct gang_given alone[] = {{.step = 10, .over = move_clock},
-						  {.absent = true}};
-	struct gang gang;
-
-	(void)state;
-	gang_start(&gang, 2);
-	gang.machines[0].given = &alone[0];
-	gang.machines[0].id = (struct snapshot_id){1, 1};
-	assert_int_equal(pthread_create(&gang.machines[0].thread, NULL, gang_save_thread,
-					&gang.machines[0]),
-			 0);
-	while (!gang_has(&gang, "parts/000001/000001/00000.json"))
-		usleep(1000);
-	fixture_claim(&gang.store);
-	pthread_join(gang.machines[0].thread, NULL);
-	assert_int_equal(gang.machines[0].failed, -1);
-	assert_int_equal(gang.machines[0].err.kind, ERR_EXISTS);
-	assert_non_null(strstr(gang.machines[0].err.text, "attempt 2 has taken over"));
 	gang_stop(&gang);
 }
 
@@ -951,32 +883,6 @@ static void the_same_round_after_a_sweep(void **state)
 
 /* --- what an open round may name --- */
 
-static void retention_keeps_what_an_open_round_names(void **state)
-{
-	static const struct gang_given first[] = {{.step = 10}, {.step = 10}};
-	static const struct gang_given alone[] = {{.step = 20, .over = is_over}, {.absent = true}};
-	static const struct gang_given both[] = {{.step = 30}, {.step = 30}};
-	struct gang gang;
-
-	(void)state;
-	gang_start(&gang, 2);
-	gang_round(&gang, 1, first);
-	gang_assert_committed(&gang, 1);
-	fixture_write(&gang.machines[0].files, "more", 50000, 9);
-	gang_round(&gang, 2, alone);
-	gang_assert_over(&gang, 2, false);
-	/* Of the newest snapshot, and for the round that failed. */
-	forget_all_but_the_newest(&gang);
-	gang_round(&gang, 3, both);
-	gang_assert_committed(&gang, 3);
-	assert_int_equal(gang.machines[0].result.chunks_sent, 0);
-	forget_all_but_the_newest(&gang);
-	restore_and_compare(&gang, 0);
-	restore_and_compare(&gang, 1);
-	assert_int_equal(fixture_damages(&gang.store), 0);
-	gang_stop(&gang);
-}
-
 /* A part names a pack that has gone since: nobody commits that. */
 static void a_pack_that_is_gone(void **state)
 {
@@ -1074,15 +980,12 @@ int main(void)
 		cmocka_unit_test(all_die),
 		cmocka_unit_test(what_has_become_of_a_part),
 		cmocka_unit_test(one_has_gone_and_the_last_dies),
-		cmocka_unit_test(two_starts_finish_a_round),
 		cmocka_unit_test(what_has_a_fate_is_left_alone),
-		cmocka_unit_test(another_attempt_has_taken_over),
 		cmocka_unit_test(lost_answers),
 		cmocka_unit_test(it_was_committed_after_all),
 		cmocka_unit_test(it_was_not),
 		cmocka_unit_test(the_same_round_again),
 		cmocka_unit_test(the_same_round_after_a_sweep),
-		cmocka_unit_test(retention_keeps_what_an_open_round_names),
 		cmocka_unit_test(a_pack_that_is_gone),
 		cmocka_unit_test(leftovers_are_swept),
 		cmocka_unit_test(one_machine_has_no_empty_part),
