@@ -37,9 +37,6 @@ struct failing_store {
 	enum err_kind kind;
 	/* so many more; parts are read by several threads */
 	_Atomic int most;
-	/* The parts of so many members are all; how often they were listed. */
-	size_t all;
-	_Atomic int lists_of_all;
 };
 
 static bool fails(struct failing_store *failing, const char *part, const char *key)
@@ -80,11 +77,7 @@ static int failing_list(struct store *store, const char *prefix, enum store_dept
 
 	if (fails(failing, failing->lists, prefix))
 		return err_set(failure, failing->kind, "lost");
-	if (failing->real->ops->list(failing->real, prefix, depth, listing, cancel, failure) < 0)
-		return -1;
-	failing->lists_of_all +=
-		failing->all && strstr(prefix, "/parts/") && listing->count == failing->all;
-	return 0;
+	return failing->real->ops->list(failing->real, prefix, depth, listing, cancel, failure);
 }
 
 static int failing_remove(struct store *store, const char *key, struct cancel *cancel,
@@ -390,25 +383,6 @@ static void over_too_late(void **state)
 
 /* --- deaths --- */
 
-/* The one that has put the last part dies before it commits. */
-static void the_last_one_dies(void **state)
-{
-	static const struct gang_given given[] = {{.step = 10, .over = move_clock}, {.step = 10}};
-	struct failing_store failing = {.lists = "/parts/", .kind = ERR_FAILED, .most = 1};
-	struct gang gang;
-
-	(void)state;
-	gang_start(&gang, 2);
-	fail_store(&gang, 1, &failing);
-	gang_round(&gang, 2, given);
-	heal_store(&gang, 1, &failing);
-	assert_int_equal(gang.machines[0].failed, 0);
-	assert_true(gang.machines[0].result.gang_put && gang.machines[1].result.gang_put);
-	gang.newest = (struct snapshot_id){1, 2};
-	restore_and_compare(&gang, 1);
-	gang_stop(&gang);
-}
-
 /* Of a save that has failed it is known whether its part may lie in the store: from the first try
  * on that came so far. One without files does not. */
 static void whether_a_part_was_put(void **state)
@@ -482,57 +456,6 @@ static void one_commits_for_all(void **state)
 	gang_round(&gang, 3, all);
 	gang_assert_committed(&gang, 3);
 	assert_false(gang_has(&gang, "gang/000001/commits-000003"));
-	gang_stop(&gang);
-}
-
-static struct gang *watched;
-static atomic_uint asked;
-
-/* A second each time, once the part of the other one is there. */
-static bool move_a_second(void *arg)
-{
-	(void)arg;
-	atomic_fetch_add(&asked, 1);
-	if (gang_has(watched, "parts/000001/000002/00001.json"))
-		atomic_fetch_add(&clock_ahead_ms, 1000);
-	return false;
-}
-
-/* While a deadline stands, the others do not leave it alone for long. */
-static void the_last_one_dies_at_a_notice(void **state)
-{
-	static const struct gang_given given = {.step = 10, .over = move_a_second};
-	struct failing_store failing = {.lists = "/parts/", .kind = ERR_FAILED, .most = 1};
-	struct failing_store counting = {.all = 2};
-	struct gang gang;
-
-	(void)state;
-	watched = &gang;
-	atomic_store(&clock_ahead_ms, 0);
-	atomic_store(&asked, 0);
-	gang_start(&gang, 2);
-	fail_store(&gang, 0, &counting);
-	storage_set_urgent(gang.machines[0].files.storage);
-	gang.machines[0].given = &given;
-	gang.machines[0].id = (struct snapshot_id){1, 2};
-	assert_int_equal(pthread_create(&gang.machines[0].thread, NULL, gang_save_thread,
-					&gang.machines[0]),
-			 0);
-	/* It waits. */
-	while (atomic_load(&asked) < 2)
-		usleep(1000);
-	fail_store(&gang, 1, &failing);
-	gang_round(&gang, 2, (struct gang_given[]){{.absent = true}, {.step = 10}});
-	heal_store(&gang, 1, &failing);
-	pthread_join(gang.machines[0].thread, NULL);
-	assert_int_equal(gang.machines[0].failed, 0);
-	heal_store(&gang, 0, &counting);
-	/* Whoever has put the last part is given until the next look. */
-	assert_int_equal(atomic_load(&counting.lists_of_all), 2);
-	/* Two looks at the parts, of 15 s without a deadline. */
-	assert_true(atomic_load(&clock_ahead_ms) < 10000);
-	gang.newest = (struct snapshot_id){1, 2};
-	restore_and_compare(&gang, 0);
 	gang_stop(&gang);
 }
 
@@ -973,10 +896,8 @@ int main(void)
 		cmocka_unit_test(parts_that_do_not_belong_together),
 		cmocka_unit_test(a_round_that_is_over),
 		cmocka_unit_test(over_too_late),
-		cmocka_unit_test(the_last_one_dies),
 		cmocka_unit_test(whether_a_part_was_put),
 		cmocka_unit_test(one_commits_for_all),
-		cmocka_unit_test(the_last_one_dies_at_a_notice),
 		cmocka_unit_test(all_die),
 		cmocka_unit_test(what_has_become_of_a_part),
 		cmocka_unit_test(one_has_gone_and_the_last_dies),
