@@ -464,7 +464,7 @@ static int join_below(struct gang_start *start, const struct gang_seen *seen, st
 	return 0;
 }
 
-static int append_rejoin(struct gang_start *start, const char *reason, struct err *err)
+int gang_start_restart(struct gang_start *start, const char *reason, struct err *err)
 {
 	int code = start->self.own.refused ? EXIT_OF_ALL : 0;
 	bool taken;
@@ -539,7 +539,7 @@ void gang_start_leave(struct gang_start *start, const char *reason)
 	storage_gang_leave(start->storage, start->self.after, &start->self.own, &soon);
 	if (reason && (storage_gang_newest_claim(start->storage, start->self.own.member,
 						 &start->claim, &soon, &err) < 0 ||
-		       (start_look_is_named(start) && append_rejoin(start, reason, &err) < 0)))
+		       (start_look_is_named(start) && gang_start_restart(start, reason, &err) < 0)))
 		log_debug("the others are not told: %s", err.text);
 	start->self.joined = false;
 	start->cancel = NULL;
@@ -598,10 +598,10 @@ static int take_step(struct gang_start *start, const struct start_decision *deci
 	case START_STEP_JOIN:
 		return join_below(start, &looked->seen, err);
 	case START_STEP_REJOIN:
-		return append_rejoin(start,
-				     start->self.own.refused ? start->refusal
-							     : "it has been started anew",
-				     err);
+		return gang_start_restart(start,
+					  start->self.own.refused ? start->refusal
+								  : "it has been started anew",
+					  err);
 	case START_STEP_GO:
 		return storage_gang_append(start->storage, start->claim.attempt, &go, &taken,
 					   start->cancel, err);
@@ -654,11 +654,6 @@ int gang_start_restored(struct gang_start *start, struct err *err)
 	start->self.restored = start->claim.attempt;
 	begin_wait(start);
 	return storage_gang_ready(start->storage, start->claim.attempt, start->cancel, err);
-}
-
-int gang_start_restart(struct gang_start *start, const char *reason, struct err *err)
-{
-	return append_rejoin(start, reason, err);
 }
 
 void gang_start_refuse(struct gang_start *start, const char *reason)

@@ -238,8 +238,8 @@ AUTO(struct gang_start, gang_start_release);
 int gang_start_next(struct gang_start *start, enum start_step *step, struct err *err);
 /* After RESTORE: it has. */
 int gang_start_restored(struct gang_start *start, struct err *err);
-/* After RESTORE: it could not, because of damage, which is marked in the store: all begin anew,
- * behind that. */
+/* Appends that the attempt is over: all begin anew. After RESTORE, if it could not, because of
+ * damage, which is marked in the store: behind that. */
 int gang_start_restart(struct gang_start *start, const char *reason, struct err *err);
 
 /* This machine cannot be a member, for good: all others are to end. Best effort, for some seconds;

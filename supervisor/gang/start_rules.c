@@ -189,16 +189,11 @@ struct gang_roster gang_roster_judge(const struct gang_join *joins, size_t count
 void gang_roster_choose(const struct gang_join *joins, size_t count, const struct gang_join *own,
 			struct gang_join *chosen)
 {
-	memset(chosen, 0, own->members * sizeof(*chosen));
-	for (size_t i = 0; i < count; i++) {
-		const struct gang_join *join = &joins[i];
+	auto_free const struct gang_join **found = memory_new(own->members * sizeof(*found));
 
-		if (!is_of_own_start(join, own) || join->refused)
-			continue;
-		if (!chosen[join->member].nonce[0] ||
-		    gang_join_is_later(join, &chosen[join->member]))
-			chosen[join->member] = *join;
-	}
+	enter_members(joins, count, own, false, found, NULL);
+	for (uint32_t i = 0; i < own->members; i++)
+		chosen[i] = found[i] ? *found[i] : (struct gang_join){0};
 }
 
 static struct start_decision only(enum start_step step)
