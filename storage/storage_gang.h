@@ -141,10 +141,11 @@ int storage_gang_unready(struct storage *storage, uint32_t attempt, uint32_t *th
  * put if-absent, so that of several who append at once one wins, and the others read on. Nobody
  * shortens the log of an attempt that may live. There are five kinds:
  *
- *	go	the job starts everywhere; later: it goes on at a member, for those where it has
- *ended over	the attempt is over notice	all are to save; or to save and end; or one of them
- *leaves round	the next snapshot; of the open one: a member is past it, or has no part of it ended
- *the job of a member has ended; or the member has gone, and the others go on
+ *	go	the job starts everywhere; later: it goes on at a member
+ *	over	the attempt is over
+ *	notice	all are to save; or to save and end; or one of them leaves
+ *	round	the next snapshot; of the open one: what a member knows of it, or has no part
+ *	ended	the job of a member has ended; or the member has gone, and the others go on
  */
 enum gang_event_kind {
 	/* All have restored: the job starts. Event 1, or never. */

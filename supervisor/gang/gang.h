@@ -3,17 +3,15 @@
  * scheduler starts and restarts them; what they know of each other is in the store alone, where
  * if-absent is the only consensus. storage_gang.h has the records, FORMAT.md the reasons.
  *
- *	gang_identity.h		PURE: how many members there are, and which one this is, by what a
- *				launcher says of the machines of a job
- *	start_rules.c		PURE: who has come to a start, who is missing or stale, and what a
- *				member does next before the job starts
- *	gang_view.c		PURE: what the log of the attempt says, folded
- *	gang_here.c		PURE: what is known of the job here, and of its parts; whether the
- *job has begun anew within the attempt gang_rounds.h		PURE: what this member does next
- *about a round gang_stop.c		PURE: what the log means for the job here, and how a member
- *ends gang_status.c		PURE: what a member tells of its gang
- *	gang_start.h		joins, waits for the others, and for all to have restored
- *	gang_feed.c		reads the log and appends to it, and says what is to be done
+ *	gang_identity.h	PURE: how many members there are, and which one this is
+ *	start_rules.c	PURE: who has come to a start, and what a member does next
+ *	gang_view.c	PURE: what the log of the attempt says, folded
+ *	gang_here.c	PURE: what is known of the job here, and of its parts
+ *	gang_rounds.h	PURE: what this member does next about a round
+ *	gang_stop.c	PURE: what the log means for the job here, and how a member ends
+ *	gang_status.c	PURE: what a member tells of its gang
+ *	gang_start.h	joins, waits for the others, and for all to have restored
+ *	gang_feed.c	reads the log and appends to it, and says what is to be done
  *
  * After the start, what the members agree upon is one log, and each snapshot is a round in it:
  * storage_save() gives the part in a round, and waits for those of the others.
