@@ -1,10 +1,10 @@
-#include "reply.h"
+#include "watcher.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/text.h"
 
-#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 enum aws_access aws_access_decide(const struct aws_attempt *put, const struct aws_attempt *get,
@@ -72,23 +72,6 @@ bool aws_instance_reply(const struct reply *reply)
 	       id[2];
 }
 
-/* EC2's 404 is an XHTML page; other clouds reply with JSON or with a header of their own. */
-static bool reply_is_negative(const struct reply *reply)
-{
-	return reply->status == 404 && !reply->flavor && reply_first_char(reply) != '{';
-}
-
-static json_t *parse_object(const struct reply *reply, struct verdict *verdict)
-{
-	json_t *object = NULL;
-
-	if (reply->status != 200 || reply->flavor || reply_first_char(reply) != '{')
-		verdict_unexpected(verdict, reply);
-	else if (!(object = json_parse(reply->body, reply->size, NULL)))
-		verdict_set(verdict, VERDICT_UNKNOWN, "answered 200 with broken JSON");
-	return object;
-}
-
 void aws_action_reply(const struct reply *reply, struct verdict *verdict)
 {
 	static const char *const actions[] = {"terminate", "stop", "hibernate", NULL};
@@ -98,11 +81,12 @@ void aws_action_reply(const struct reply *reply, struct verdict *verdict)
 	char at[32] = "a time that was not told";
 	bool guessed = true;
 
-	if (reply_is_negative(reply)) {
+	*verdict = (struct verdict){0};
+	if (reply_is_absent(reply)) {
 		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
 		return;
 	}
-	object = parse_object(reply, verdict);
+	object = reply_json(reply, '{', verdict);
 	if (!object)
 		return;
 	action = json_text_or(object, "action", NULL);
@@ -112,17 +96,9 @@ void aws_action_reply(const struct reply *reply, struct verdict *verdict)
 	}
 	if (datetime_parse(json_text_or(object, "time", ""), &when)) {
 		guessed = false;
-		left = when - reply->arrived_wall_ms;
 		datetime_iso(when, at);
-		if (left < -AWS_STALE_MS) {
-			verdict_set(verdict, VERDICT_NEGATIVE, "an old notice for %s is left over",
-				    at);
+		if (!reply_left_ms(reply, when, AWS_NOTICE_MOST_MS, &left, verdict))
 			return;
-		}
-		if (left < 0)
-			left = 0;
-		if (left > AWS_NOTICE_MOST_MS)
-			left = AWS_NOTICE_MOST_MS;
 	}
 	/*
 	 * Freezing begins with the notice (EC2 user guide, "hibernation"): nothing can be made
@@ -138,8 +114,8 @@ void aws_action_reply(const struct reply *reply, struct verdict *verdict)
 		return;
 	}
 	verdict_notice(verdict, NOTICE_STOP, "aws", action, reply->arrived_ms + left,
-		       reply->arrived_ms, "spot %s at %s", action, at);
-	verdict->notice.guessed = guessed;
+		       reply->arrived_ms, "spot %s at %s", action, at)
+		->guessed = guessed;
 }
 
 void aws_rebalance_reply(const struct reply *reply, struct verdict *verdict)
@@ -148,11 +124,12 @@ void aws_rebalance_reply(const struct reply *reply, struct verdict *verdict)
 	int64_t when;
 	char at[32];
 
-	if (reply_is_negative(reply)) {
+	*verdict = (struct verdict){0};
+	if (reply_is_absent(reply)) {
 		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
 		return;
 	}
-	object = parse_object(reply, verdict);
+	object = reply_json(reply, '{', verdict);
 	if (!object)
 		return;
 	if (!datetime_parse(json_text_or(object, "noticeTime", ""), &when)) {
@@ -161,4 +138,144 @@ void aws_rebalance_reply(const struct reply *reply, struct verdict *verdict)
 	}
 	verdict_notice(verdict, NOTICE_ADVICE, "aws", "rebalance", CLOCK_NEVER, reply->arrived_ms,
 		       "rebalance recommended at %s", datetime_iso(when, at));
+}
+
+/* --- the Auto Scaling group --- */
+
+enum state_effect {
+	STATE_UNKNOWN,
+	STATE_STAYS,
+	STATE_FREEZES,
+	STATE_ENDS,
+};
+
+static enum state_effect effect_of_state(const char *state)
+{
+	/* "Retrieving the target lifecycle state through instance metadata", EC2
+	 * Auto Scaling user guide. */
+	static const struct {
+		const char *state;
+		enum state_effect effect;
+	} rows[] = {
+		{"InService", STATE_STAYS},
+		{"Standby", STATE_STAYS},
+		{"Detached", STATE_STAYS},
+		{"Warmed:Running", STATE_STAYS},
+		{"Warmed:Hibernated", STATE_FREEZES},
+		{"Warmed:Stopped", STATE_ENDS},
+		{"Warmed:Terminated", STATE_ENDS},
+		{"Terminated", STATE_ENDS},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (strcmp(rows[i].state, state) == 0)
+			return rows[i].effect;
+	return STATE_UNKNOWN;
+}
+
+void aws_state_reply(const struct reply *reply, struct verdict *verdict)
+{
+	char state[64];
+
+	/* 404 before the first transition, and outside any group. */
+	*verdict = (struct verdict){0};
+	if (reply_is_absent(reply)) {
+		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
+		return;
+	}
+	if (reply->status != 200 || reply->flavor || !reply_text(reply, state, sizeof(state))) {
+		verdict_unexpected(verdict, reply);
+		return;
+	}
+	switch (effect_of_state(state)) {
+	case STATE_STAYS:
+		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
+		return;
+	case STATE_FREEZES:
+		verdict_notice(verdict, NOTICE_ADVICE, "aws", "autoscaling", CLOCK_NEVER,
+			       reply->arrived_ms,
+			       "the Auto Scaling group hibernates this instance");
+		return;
+	case STATE_ENDS:
+		verdict_notice(verdict, NOTICE_STOP, "aws", "autoscaling",
+			       reply->arrived_ms + AWS_STATE_GUESSED_MS, reply->arrived_ms,
+			       "the Auto Scaling group takes this instance out (%s)", state)
+			->guessed = true;
+		return;
+	case STATE_UNKNOWN:
+		verdict_set(verdict, VERDICT_UNKNOWN, "answered an unknown lifecycle state");
+		return;
+	}
+}
+
+/* --- scheduled maintenance --- */
+
+/* Whether the event ends the instance. system-maintenance concerns network or power, and need
+ * not. */
+static bool ends_the_instance(const char *code)
+{
+	static const char *const codes[] = {"instance-stop", "instance-retirement",
+					    "instance-reboot", "system-reboot", NULL};
+
+	return text_is_one_of(code, codes);
+}
+
+static bool event_is_ahead(json_t *event)
+{
+	const char *state = json_text_or(event, "State", "active");
+	const char *description = json_text_or(event, "Description", "");
+
+	return strcmp(state, "active") == 0 && !text_starts(description, "[Canceled]") &&
+	       !text_starts(description, "[Completed]");
+}
+
+/* The window may be hours long, and leaving before the machine does gains nothing: advice. */
+static void add_maintenance(struct verdict *verdict, const struct reply *reply, json_t *event)
+{
+	const char *code = json_text_or(event, "Code", "");
+	const char *id = json_text_or(event, "EventId", "");
+	char at[32] = "a time that was not told", until[40] = "", end[32];
+	auto_free char *identity = NULL;
+	int64_t when, over, left = INT64_MAX;
+	bool near;
+
+	if (datetime_parse(json_text_or(event, "NotBefore", ""), &when)) {
+		left = when - reply->arrived_wall_ms;
+		datetime_iso(when, at);
+	}
+	/* NotAfter is often missing or empty. */
+	if (datetime_parse(json_text_or(event, "NotAfter", ""), &over))
+		snprintf(until, sizeof(until), " to %s", datetime_iso(over, end));
+	near = ends_the_instance(code) && left <= AWS_MAINTENANCE_NEAR_MS && left >= -STALE_MS;
+	identity = text_format("%s%s", id[0] ? id : code, near ? AWS_NEAR : "");
+	verdict_notice(verdict, NOTICE_ADVICE, "aws", identity, CLOCK_NEVER, reply->arrived_ms,
+		       "scheduled maintenance: %s at %s%s", code, at, until);
+}
+
+void aws_maintenance_reply(const struct reply *reply, struct verdict *verdict)
+{
+	auto_json json_t *list = NULL;
+	json_t *event;
+	size_t i;
+
+	*verdict = (struct verdict){0};
+	/* EC2 returns an empty list; imitations of it return 404. */
+	if (reply_is_absent(reply)) {
+		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
+		return;
+	}
+	list = reply_json(reply, '[', verdict);
+	if (!list)
+		return;
+	verdict->kind = VERDICT_NEGATIVE;
+	json_array_foreach(list, i, event)
+	{
+		if (!json_is_object(event) || !json_text_or(event, "Code", "")[0]) {
+			verdict_set(verdict, VERDICT_UNKNOWN,
+				    "answered JSON that is not a list of events");
+			return;
+		}
+		if (event_is_ahead(event))
+			add_maintenance(verdict, reply, event);
+	}
 }

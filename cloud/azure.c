@@ -1,6 +1,5 @@
 /* Azure: fetches the VM's own name, then the scheduled events each second. The first request
  * enables them, which may take two minutes. */
-#include "reply.h"
 #include "watcher.h"
 
 #include "base/backoff.h"
@@ -8,7 +7,151 @@
 #include "base/clock.h"
 #include "base/text.h"
 
+#include <ctype.h>
 #include <string.h>
+#include <strings.h>
+
+/* --- the replies --- */
+
+enum effect {
+	EFFECT_UNKNOWN,
+	EFFECT_NONE,
+	EFFECT_STOP,
+};
+
+static enum effect effect_of_type(const char *type)
+{
+	static const struct {
+		const char *type;
+		enum effect effect;
+	} rows[] = {
+		{"Freeze", EFFECT_NONE}, /* a pause of seconds, which does not affect training */
+		{"Reboot", EFFECT_STOP},  {"Redeploy", EFFECT_STOP},
+		{"Preempt", EFFECT_STOP}, {"Terminate", EFFECT_STOP},
+	};
+
+	for (size_t i = 0; type && i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (strcmp(type, rows[i].type) == 0)
+			return rows[i].effect;
+	return EFFECT_UNKNOWN;
+}
+
+bool azure_name_reply(const struct reply *reply, char name[AZURE_NAME_MOST])
+{
+	if (reply->status != 200 || reply->flavor || !reply_text(reply, name, AZURE_NAME_MOST) ||
+	    !name[0])
+		return false;
+	for (const char *at = name; *at; at++)
+		if (!isalnum((unsigned char)*at) && !strchr("-_.", *at))
+			return false;
+	return true;
+}
+
+static bool event_concerns_vm(json_t *event, const char *name)
+{
+	json_t *resources = json_object_get(event, "Resources"), *resource;
+	size_t i;
+
+	json_array_foreach(resources, i, resource) if (json_is_string(resource) &&
+						       strcasecmp(json_string_value(resource),
+								  name) == 0) return true;
+	return false;
+}
+
+/* A number, possibly written as a string. */
+static bool is_number(json_t *value)
+{
+	uint64_t ignored;
+
+	return json_is_integer(value) ||
+	       text_to_u64(json_string_value(value), UINT64_MAX, &ignored);
+}
+
+static void add_event_notice(struct verdict *verdict, const struct reply *reply, json_t *event)
+{
+	const char *id = json_text_or(event, "EventId", ""),
+		   *type = json_text_or(event, "EventType", "");
+	const char *status = json_text_or(event, "EventStatus", "");
+	int64_t when, left = AZURE_STARTED_MS;
+	char at[32] = "once";
+	struct notice *notice;
+	bool is_far;
+
+	if (datetime_parse(json_text_or(event, "NotBefore", ""), &when)) {
+		left = when - reply->arrived_wall_ms;
+		if (left < 0)
+			left = 0;
+		datetime_iso(when, at);
+	}
+	is_far = left > AZURE_FAR_MS;
+	notice = verdict_notice(verdict, is_far ? NOTICE_ADVICE : NOTICE_STOP, "azure", id,
+				is_far ? CLOCK_NEVER : reply->arrived_ms + left, reply->arrived_ms,
+				"%s %s, at %s", type,
+				strcmp(status, "Started") == 0 ? "started" : "scheduled", at);
+	notice->guessed = strcmp(at, "once") == 0;
+	/* An approval covers all machines of the event, so this must be the only one. */
+	notice->approvable = strcmp(status, "Scheduled") == 0 &&
+			     json_array_size(json_object_get(event, "Resources")) == 1;
+}
+
+static void set_unknown(struct verdict *verdict, const char *why)
+{
+	/* A notice that was understood counts, whatever else is in the list. */
+	if (verdict->kind != VERDICT_POSITIVE)
+		verdict->kind = VERDICT_UNKNOWN;
+	text_set(verdict->why, sizeof(verdict->why), why);
+}
+
+static void read_event(struct verdict *verdict, const struct reply *reply, json_t *event,
+		       const char *name)
+{
+	const char *id = json_text_or(event, "EventId", "");
+	const char *status = json_text_or(event, "EventStatus", "");
+	enum effect effect = effect_of_type(json_text_or(event, "EventType", NULL));
+
+	if (!id[0] || !json_is_array(json_object_get(event, "Resources"))) {
+		set_unknown(verdict, "an event without EventId or Resources");
+		return;
+	}
+	if (!name[0]) {
+		set_unknown(verdict, "an event is announced, but this VM's own name is not known");
+		return;
+	}
+	if (!event_concerns_vm(event, name)) {
+		verdict->others++;
+		return;
+	}
+	if (effect == EFFECT_UNKNOWN) {
+		set_unknown(verdict, "an event of an unknown type for this VM");
+		return;
+	}
+	/* Completed and Canceled events are over, as if they had disappeared. */
+	if (effect == EFFECT_NONE ||
+	    (strcmp(status, "Scheduled") != 0 && strcmp(status, "Started") != 0))
+		return;
+	add_event_notice(verdict, reply, event);
+}
+
+void azure_events_reply(const struct reply *reply, const char *name, struct verdict *verdict)
+{
+	auto_json json_t *document = NULL;
+	json_t *list, *event;
+	size_t i;
+
+	*verdict = (struct verdict){0};
+	document = reply_json(reply, '{', verdict);
+	if (!document)
+		return;
+	list = json_object_get(document, "Events");
+	if (!json_is_array(list) || !is_number(json_object_get(document, "DocumentIncarnation"))) {
+		set_unknown(verdict, "answered JSON that is not a list of scheduled events");
+		return;
+	}
+	verdict->kind = VERDICT_NEGATIVE;
+	json_array_foreach(list, i, event) read_event(verdict, reply, event, name);
+}
+
+/* --- the source --- */
 
 enum {
 	POLL_MS = 1000,
@@ -39,22 +182,17 @@ struct session {
 	struct announced announced;
 };
 
-static int send_request(struct session *session, const char *path, int64_t timeout_ms,
-			struct reply *reply, struct err *err)
-{
-	session->client.timeout_ms = timeout_ms;
-	return watcher_get(session->watcher, &session->client, path, reply, err);
-}
-
 /* An old name is kept until there is another: without a name no event can be reported. */
 static void fetch_vm_name(struct session *session)
 {
 	char name[AZURE_NAME_MOST];
+	struct verdict verdict;
 	struct reply reply;
 
 	session->name_asked_ms = clock_monotonic_ms();
 	session->doubtful_ms = session->name_asked_ms + (session->name[0] ? DOUBT_MS : NAMELESS_MS);
-	if (send_request(session, NAME_PATH, NAME_TIMEOUT_MS, &reply, NULL) < 0 ||
+	session->client.timeout_ms = NAME_TIMEOUT_MS;
+	if (!watcher_get(session->watcher, &session->client, NAME_PATH, &reply, &verdict) ||
 	    !azure_name_reply(&reply, name))
 		return;
 	text_set(session->name, sizeof(session->name), name);
@@ -70,58 +208,55 @@ static void doubt_vm_name(struct session *session, int64_t at_ms)
 		session->doubtful_ms = at_ms;
 }
 
-/* Returns how long to wait before the next poll, in ms. */
-static int64_t handle_events_reply(struct session *session, const struct reply *reply)
+static void handle_events(struct session *session, const struct verdict *events)
 {
-	struct azure_events events;
-
-	if (reply->status == 429) {
-		azure_events_reply(reply, session->name, &events);
-		watcher_unknown(session->watcher, events.why);
-		/* The limit is of the VM, and asking more often than this only prolongs it. */
-		return backoff_ms(++session->throttled, 2000, 3000, BACKOFF_WHOLE);
-	}
-	session->throttled = 0;
-	azure_events_reply(reply, session->name, &events);
-	announced_add(&session->announced, session->watcher, events.notices, events.count);
-	if (events.kind == VERDICT_UNKNOWN) {
+	/* Only a list that was understood entirely proves that something is missing. */
+	announced_take(&session->announced, session->watcher, events,
+		       events->kind != VERDICT_UNKNOWN && !events->why[0],
+		       "the scheduled event was withdrawn");
+	if (events->kind == VERDICT_UNKNOWN) {
 		session->must_ask = true;
 		doubt_vm_name(session, clock_monotonic_ms());
-		watcher_unknown(session->watcher, events.why);
-		return POLL_MS;
+		watcher_report(session->watcher, POLL_UNKNOWN, events->why);
+		return;
 	}
 	session->enabled = true;
 	/* With a wrong name, every event seems to concern other VMs. */
-	if (events.others > 0)
+	if (events->others > 0)
 		doubt_vm_name(session, clock_monotonic_ms() + DOUBT_MS);
 	else if (!session->must_ask && session->name[0])
 		session->doubtful_ms = CLOCK_NEVER;
-	/* Only a list that was understood entirely proves that something is missing. */
-	if (!events.why[0])
-		announced_withdraw_missing(&session->announced, session->watcher, events.notices,
-					   events.count, "the scheduled event was withdrawn");
 	if (session->name[0])
-		watcher_known(session->watcher);
+		watcher_report(session->watcher, POLL_KNOWN, "");
 	else
-		watcher_unknown(session->watcher, "this VM's own name is not answered: its events "
-						  "cannot be told from others'");
-	return POLL_MS;
+		watcher_report(session->watcher, POLL_UNKNOWN,
+			       "this VM's own name is not answered: its events cannot be told from "
+			       "others'");
 }
 
 /* Returns how long to wait before the next poll, in ms. */
 static int64_t poll_events(struct session *session)
 {
 	int64_t asked = clock_monotonic_ms(), pause = POLL_MS;
-	int64_t timeout = session->enabled ? TIMEOUT_MS : FIRST_TIMEOUT_MS;
+	struct verdict events;
 	struct reply reply;
-	struct err err;
+	bool replied;
 
 	if (clock_left_ms(session->doubtful_ms) == 0)
 		fetch_vm_name(session);
-	if (send_request(session, EVENTS_PATH, timeout, &reply, &err) == 0)
-		pause = handle_events_reply(session, &reply);
-	else if (!watcher_stopping(session->watcher))
-		watcher_unknown(session->watcher, err.text);
+	session->client.timeout_ms = session->enabled ? TIMEOUT_MS : FIRST_TIMEOUT_MS;
+	replied = watcher_get(session->watcher, &session->client, EVENTS_PATH, &reply, &events);
+	if (replied)
+		azure_events_reply(&reply, session->name, &events);
+	if (replied && reply.status != 429) {
+		session->throttled = 0;
+		handle_events(session, &events);
+	} else {
+		watcher_report(session->watcher, POLL_UNKNOWN, events.why);
+		/* The limit is of the VM, and asking more often than this only prolongs it. */
+		if (replied)
+			pause = backoff_ms(++session->throttled, 2000, 3000, BACKOFF_WHOLE);
+	}
 	return clock_left_ms(asked + pause);
 }
 
@@ -131,7 +266,8 @@ static void run_azure(struct watcher *watcher)
 
 	if (!watcher_open(watcher, METADATA_AZURE, TIMEOUT_MS, &session.client))
 		return;
-	watcher_starting(watcher, "the first call switches scheduled events on: up to 2 minutes");
+	watcher_report(watcher, POLL_STARTING,
+		       "the first call switches scheduled events on: up to 2 minutes");
 	while (watcher_sleep(watcher, poll_events(&session)))
 		;
 	instance_metadata_close(&session.client);

@@ -9,17 +9,16 @@
  *
  *	cloud_watch.c		starts one thread per source, so that one that hangs delays no other
  *	watcher.h		what a source is: name, probe, run; what its thread gets, and how it
- *reports watcher.c		withdraws notices whose events have disappeared; PURE: when a source
+ *				judges and reports
+ *	watcher.c		withdraws notices whose events have disappeared; PURE: when a source
  *				without usable replies becomes news
  *	source_table.c		the table of sources; which of them are watched; PURE: parses
  *				"aws,file:/run/x"; which cloud is this? environment and firmware
  *	notice.c		PURE: merges notices by identity; earliest deadline; cancellation
  *	aws.c  gcp.c  azure.c  termination.c (Alibaba, Tencent)  file_source.c
- *	deadline_source.c (a known end, a Slurm time limit)	the I/O of each source
- *	metadata_request.c	one request to a metadata service
- *	aws_reply.c  aws_events.c  gcp_reply.c  azure_reply.c  termination_reply.c  file_reply.c
- *				PURE: reply -> notice, none, or unknown
- *	reply.h			PURE: shared by these
+ *	deadline_source.c (a known end, a Slurm time limit)	each source: PURE: reply -> notice,
+ *				none, or unknown (EC2's: aws_reply.c); and its I/O
+ *	reply.c			shared by these: requests and replies
  *	mock/			imitates the metadata services
  *
  * The rule for every source: only a well-formed positive reply is a notice, and only a well-formed
@@ -133,9 +132,8 @@ struct source_state {
 struct cloud_options {
 	/*
 	 * What to watch: "auto" (also for NULL), "none", or a comma-separated list of auto, aws,
-	 * gcp, azure, alibaba, tencent, slurm, file:PATH, command:COMMAND (takes the rest of the
-	 * list), deadline:TIME, and gcp:DURATION for a VM with a preemption notice of its own.
-	 * ERR_INVALID names an unknown one.
+	 * gcp, azure, alibaba, tencent, slurm, file:PATH, deadline:TIME, and gcp:DURATION for a VM
+	 * with a preemption notice of its own. ERR_INVALID names an unknown one.
 	 *
 	 * auto watches nothing on a machine that belongs to no cloud. If the firmware does not
 	 * tell, it is one source named "auto" until a probe has a reply, and then the source of

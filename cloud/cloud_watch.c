@@ -21,53 +21,41 @@ enum {
 	JOIN_TIMEOUT_MS = 1000,
 };
 
-struct source {
-	struct watcher watcher;
-	/* NULL: a probe finds it */
-	const struct provider *provider;
-	pthread_t thread;
-};
-
 struct cloud_watch {
 	struct watcher_shared shared;
 	struct source_table chosen;
-	/* the chosen ones */
-	struct source sources[CLOUD_SOURCES_MOST];
 	size_t started;
 };
 
 /* Neither an override nor the firmware identifies the cloud: probes the services, and takes the
  * provider of the one that replies. */
-static bool find_provider(struct source *source)
+static bool find_provider(struct watcher *watcher)
 {
-	struct watcher *watcher = &source->watcher;
-
-	source->provider =
+	watcher->provider =
 		source_table_probe(watcher->shared->environment.endpoints[METADATA_AZURE].url,
 				   &watcher->shared->cancel);
-	if (source->provider) {
+	if (watcher->provider) {
 		pthread_mutex_lock(&watcher->shared->mutex);
-		text_set(watcher->state.name, sizeof(watcher->state.name), source->provider->name);
+		text_set(watcher->state.name, sizeof(watcher->state.name), watcher->provider->name);
 		pthread_mutex_unlock(&watcher->shared->mutex);
 		return true;
 	}
-	watcher_unavailable(watcher, "no cloud answers so far: --notice none if this is "
-				     "none, else name it, as "
-				     "in --notice aws");
+	watcher_report(watcher, POLL_UNAVAILABLE,
+		       "no cloud answers so far: --notice none if this is none, else name it, as "
+		       "in --notice aws");
 	return false;
 }
 
 static void *watch_source(void *arg)
 {
-	struct source *source = arg;
+	struct watcher *watcher = arg;
 
 	/* Tries again: one late reply while the machine boots must not leave the whole run without
 	 * notices. */
-	for (unsigned tries = 0; !source->provider && !find_provider(source); tries++)
-		if (!watcher_sleep(&source->watcher,
-				   tries < PROBES_OFTEN ? PROBE_SOON_MS : PROBE_LATER_MS))
+	for (unsigned tries = 0; !watcher->provider && !find_provider(watcher); tries++)
+		if (!watcher_sleep(watcher, tries < PROBES_OFTEN ? PROBE_SOON_MS : PROBE_LATER_MS))
 			return NULL;
-	source->provider->run(&source->watcher);
+	watcher->provider->run(watcher);
 	return NULL;
 }
 
@@ -78,17 +66,13 @@ static int choose_sources(struct cloud_watch *watch, const struct cloud_options 
 				&watch->chosen, err) < 0)
 		return -1;
 	for (size_t i = 0; i < watch->chosen.count; i++) {
-		const struct source_entry *chosen = &watch->chosen.items[i];
+		struct watcher *watcher = &watch->chosen.items[i];
 
-		struct watcher *watcher = &watch->sources[i].watcher;
-
-		watch->sources[i].provider = chosen->provider;
 		watcher->shared = &watch->shared;
-		watcher->argument = chosen->argument;
 		watcher->health = HEALTH_START(clock_monotonic_ms());
-		watcher->state.optional = !chosen->provider && watch->chosen.count > 1;
+		watcher->state.optional = !watcher->provider && watch->chosen.count > 1;
 		text_set(watcher->state.name, sizeof(watcher->state.name),
-			 chosen->provider ? chosen->provider->name : "auto");
+			 watcher->provider ? watcher->provider->name : "auto");
 	}
 	return 0;
 }
@@ -104,9 +88,9 @@ static int start_threads(struct cloud_watch *watch, struct err *err)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	while (!failed && watch->started < watch->chosen.count) {
-		struct source *source = &watch->sources[watch->started];
+		struct watcher *watcher = &watch->chosen.items[watch->started];
 
-		failed = pthread_create(&source->thread, &attributes, watch_source, source);
+		failed = pthread_create(&watcher->thread, &attributes, watch_source, watcher);
 		watch->started += !failed;
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -148,11 +132,12 @@ static bool join_threads(struct cloud_watch *watch)
 
 		/* Polls: ThreadSanitizer does not know pthread_clockjoin_np() (gcc 12), and the
 		 * other timed join uses a clock that can be set. */
-		while ((result = pthread_tryjoin_np(watch->sources[i].thread, NULL)) == EBUSY &&
+		while ((result = pthread_tryjoin_np(watch->chosen.items[i].thread, NULL)) ==
+			       EBUSY &&
 		       clock_monotonic_ms() < until_ms)
 			nanosleep(&moment, NULL);
 		if (result != 0) {
-			pthread_detach(watch->sources[i].thread);
+			pthread_detach(watch->chosen.items[i].thread);
 			joined = false;
 		}
 	}
@@ -174,8 +159,10 @@ void cloud_watch_stop(struct cloud_watch *watch)
 
 size_t cloud_watch_states(struct cloud_watch *watch, struct source_state *states, size_t most)
 {
+	pthread_mutex_lock(&watch->shared.mutex);
 	for (size_t i = 0; i < watch->chosen.count && i < most; i++)
-		states[i] = watcher_state(&watch->sources[i].watcher);
+		states[i] = watch->chosen.items[i].state;
+	pthread_mutex_unlock(&watch->shared.mutex);
 	return watch->chosen.count;
 }
 

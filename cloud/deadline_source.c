@@ -10,8 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- deadline_time --- */
-
+/* Ignore an end that passed longer ago than this: it is from an earlier start, and would stop every
+ * new one. */
+#define DEADLINE_STALE_MS (60 * 1000)
 /* As a duration this would be 31 years, so it is a time. */
 #define EPOCH_LEAST_SECONDS 1000000000u
 /* The year 9999. */
@@ -50,14 +51,6 @@ enum slurm_end slurm_end_parse(const char *shown, int64_t *wall_ms)
 int64_t deadline_fit_notice_ms(int64_t left_ms, int64_t wanted_ms)
 {
 	return left_ms > wanted_ms || left_ms <= 0 ? wanted_ms : left_ms / 4;
-}
-
-enum deadline_phase deadline_decide(int64_t left_ms, int64_t notice_ms, int64_t *wait_ms)
-{
-	*wait_ms = left_ms > notice_ms ? left_ms - notice_ms : 0;
-	if (left_ms < -DEADLINE_STALE_MS)
-		return DEADLINE_STALE;
-	return *wait_ms > 0 ? DEADLINE_AHEAD : DEADLINE_NEAR;
 }
 
 enum {
@@ -160,27 +153,21 @@ static void follow_deadline(struct watcher *watcher, struct deadline *deadline, 
 
 	do {
 		left_ms = time_left_ms(deadline);
-		switch (deadline_decide(left_ms, notice_ms, &wait_ms)) {
-		case DEADLINE_STALE:
+		if (left_ms < -DEADLINE_STALE_MS) {
 			snprintf(why, sizeof(why), "%s was over at %s already: say a later one",
 				 deadline->what, datetime_iso(deadline->wall_ms, at));
-			watcher_unavailable(watcher, why);
+			watcher_report(watcher, POLL_UNAVAILABLE, why);
 			return;
-		case DEADLINE_NEAR:
-			watcher_known(watcher);
-			wait_ms = 0;
-			if (!given && limit_was_raised(watcher, deadline))
-				break;
+		}
+		watcher_report(watcher, POLL_KNOWN, "");
+		wait_ms = left_ms > notice_ms ? left_ms - notice_ms : 0;
+		if (wait_ms == 0 && (given || !limit_was_raised(watcher, deadline))) {
 			given = true;
 			give_notice(watcher, deadline, left_ms);
 			/* The notice remains; only a later start treats this end as stale. */
 			if (left_ms <= 0)
 				return;
 			wait_ms = RECHECK_MS;
-			break;
-		case DEADLINE_AHEAD:
-			watcher_known(watcher);
-			break;
 		}
 		if (wait_ms > RECHECK_MS)
 			wait_ms = RECHECK_MS;
@@ -232,17 +219,17 @@ static bool ask_for_slurm_end(struct watcher *watcher, int64_t *wall_ms)
 			return true;
 		case SLURM_END_NEVER:
 			watcher_set_endpoint(watcher, "scontrol show job: no time limit so far");
-			watcher_known(watcher);
+			watcher_report(watcher, POLL_KNOWN, "");
 			again_ms = NO_LIMIT_AGAIN_MS;
 			break;
 		case SLURM_END_UNREADABLE:
 		default:
 			snprintf(why, sizeof(why), "the time limit is not known: %.130s", err.text);
 			if (err.kind == ERR_NOT_FOUND) {
-				watcher_unavailable(watcher, why);
+				watcher_report(watcher, POLL_UNAVAILABLE, why);
 				return false;
 			}
-			watcher_unknown(watcher, why);
+			watcher_report(watcher, POLL_UNKNOWN, why);
 		}
 	} while (watcher_sleep(watcher, again_ms));
 	return false;
@@ -259,7 +246,8 @@ static void run_slurm(struct watcher *watcher)
 
 	watcher_set_endpoint(watcher, "SLURM_JOB_END_TIME");
 	if (!environment->slurm_job[0] && !environment->slurm_end[0]) {
-		watcher_unavailable(watcher, "not a Slurm job (SLURM_JOB_ID is not set)");
+		watcher_report(watcher, POLL_UNAVAILABLE,
+			       "not a Slurm job (SLURM_JOB_ID is not set)");
 		return;
 	}
 	if (!environment->slurm_end[0]) {
@@ -268,9 +256,9 @@ static void run_slurm(struct watcher *watcher)
 			return;
 	} else if (!deadline_parse(deadline.text, 0, &deadline.wall_ms, &deadline.is_span) ||
 		   deadline.is_span) {
-		watcher_unavailable(watcher,
-				    "SLURM_JOB_END_TIME is not a time in seconds since 1970: "
-				    "give --deadline");
+		watcher_report(watcher, POLL_UNAVAILABLE,
+			       "SLURM_JOB_END_TIME is not a time in seconds since 1970: "
+			       "give --deadline");
 		return;
 	}
 	follow_deadline(watcher, &deadline,

@@ -14,59 +14,67 @@
 /* The chassis asset tag of every Azure VM (cloud-init's ds-identify uses it as well). */
 #define AZURE_CHASSIS "7783-7084-3265-9085-8269-3286-77"
 
-static const struct {
+#define DMI(member, text)                                  \
+	{                                                  \
+		offsetof(struct environment, member), text \
+	}
+
+/* By what the firmware has. EC2's Xen generation shows it in the BIOS version only. */
+static const struct cloud {
 	enum metadata_service service;
-	unsigned bit;
 	const struct provider *provider;
+	struct {
+		size_t at;
+		const char *text; /* what the member contains; NULL: there is none */
+	} firmware[2];
 } clouds[] = {
-	{METADATA_AWS, DETECT_AWS, &provider_aws},
-	{METADATA_GOOGLE, DETECT_GCP, &provider_gcp},
-	{METADATA_AZURE, DETECT_AZURE, &provider_azure},
-	{METADATA_ALIBABA, DETECT_ALIBABA, &provider_alibaba},
-	{METADATA_TENCENT, DETECT_TENCENT, &provider_tencent},
+	{METADATA_AWS, &provider_aws, {DMI(dmi_vendor, "Amazon EC2"), DMI(dmi_bios, "amazon")}},
+	{METADATA_GOOGLE, &provider_gcp, {DMI(dmi_product, "Google")}},
+	{METADATA_AZURE, &provider_azure, {DMI(dmi_chassis, AZURE_CHASSIS)}},
+	{METADATA_ALIBABA,
+	 &provider_alibaba,
+	 {DMI(dmi_vendor, "Alibaba Cloud"), DMI(dmi_product, "Alibaba Cloud")}},
+	{METADATA_TENCENT, &provider_tencent, {DMI(dmi_vendor, "Tencent Cloud")}},
 };
 #define CLOUDS (sizeof(clouds) / sizeof(clouds[0]))
-
-static void read_variable(const char *name, char *target, size_t capacity)
-{
-	const char *value = text_from_environment(name);
-
-	if (value)
-		text_set(target, capacity, value);
-}
 
 static bool read_dmi(const char *name, char *target, size_t capacity)
 {
 	auto_(bytes_release) struct bytes content = {.limit = 4096};
 	char path[64];
-	size_t length;
 
 	snprintf(path, sizeof(path), "/sys/class/dmi/id/%s", name);
 	if (file_read(path, &content, NULL) < 0 || content.size == 0)
 		return false;
-	length = content.size < capacity ? content.size : capacity - 1;
-	memcpy(target, content.data, length);
-	target[length] = '\0';
+	snprintf(target, capacity, "%.*s", (int)content.size, (const char *)content.data);
 	target[strcspn(target, "\n")] = '\0';
 	return true;
 }
 
 void detect_read_environment(struct environment *environment)
 {
+	static const struct {
+		const char *name;
+		size_t at;
+	} variables[] = {
+		{"REPRIEVE_GCP_NOTICE", offsetof(struct environment, gcp_notice)},
+		{"SLURM_JOB_ID", offsetof(struct environment, slurm_job)},
+		{"SLURM_JOB_END_TIME", offsetof(struct environment, slurm_end)},
+		{"SLURM_ARRAY_JOB_ID", offsetof(struct environment, slurm_array)},
+		{"SLURM_ARRAY_TASK_ID", offsetof(struct environment, slurm_element)},
+	};
 	bool read = false;
 
 	*environment = (struct environment){0};
 	for (size_t i = 0; i < METADATA_AWS_CONTAINER; i++)
 		instance_metadata_endpoint((enum metadata_service)i, &environment->endpoints[i]);
 	instance_metadata_aws_settings(&environment->aws);
-	read_variable("REPRIEVE_GCP_NOTICE", environment->gcp_notice,
-		      sizeof(environment->gcp_notice));
-	read_variable("SLURM_JOB_ID", environment->slurm_job, sizeof(environment->slurm_job));
-	read_variable("SLURM_JOB_END_TIME", environment->slurm_end, sizeof(environment->slurm_end));
-	read_variable("SLURM_ARRAY_JOB_ID", environment->slurm_array,
-		      sizeof(environment->slurm_array));
-	read_variable("SLURM_ARRAY_TASK_ID", environment->slurm_element,
-		      sizeof(environment->slurm_element));
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		const char *value = text_from_environment(variables[i].name);
+
+		text_set((char *)environment + variables[i].at, sizeof(environment->slurm_job),
+			 value ? value : "");
+	}
 	read |= read_dmi("sys_vendor", environment->dmi_vendor, sizeof(environment->dmi_vendor));
 	read |= read_dmi("product_name", environment->dmi_product,
 			 sizeof(environment->dmi_product));
@@ -76,35 +84,14 @@ void detect_read_environment(struct environment *environment)
 	environment->dmi_readable = read;
 }
 
-static unsigned choose_cloud(const struct environment *environment)
+static bool is_in_firmware(const struct cloud *cloud, const struct environment *environment)
 {
-	unsigned named = 0;
-
-	for (size_t i = 0; i < CLOUDS; i++)
-		named |= environment->endpoints[clouds[i].service].is_named ? clouds[i].bit : 0;
-	if (named)
-		return named;
-	if (!environment->dmi_readable)
-		return DETECT_PROBE;
-	/* EC2's Xen generation shows it in the BIOS version only. */
-	if (strcmp(environment->dmi_vendor, "Amazon EC2") == 0 ||
-	    strstr(environment->dmi_bios, "amazon"))
-		return DETECT_AWS;
-	if (text_starts(environment->dmi_product, "Google"))
-		return DETECT_GCP;
-	if (strcmp(environment->dmi_chassis, AZURE_CHASSIS) == 0)
-		return DETECT_AZURE;
-	if (text_starts(environment->dmi_vendor, "Alibaba Cloud") ||
-	    text_starts(environment->dmi_product, "Alibaba Cloud"))
-		return DETECT_ALIBABA;
-	if (text_starts(environment->dmi_vendor, "Tencent Cloud"))
-		return DETECT_TENCENT;
-	return 0;
-}
-
-unsigned detect_sources(const struct environment *environment)
-{
-	return choose_cloud(environment) | (environment->slurm_job[0] ? DETECT_SLURM : 0u);
+	for (size_t i = 0; i < 2; i++)
+		if (cloud->firmware[i].text &&
+		    strstr((const char *)environment + cloud->firmware[i].at,
+			   cloud->firmware[i].text))
+			return true;
+	return false;
 }
 
 /* --- source_list --- */
@@ -152,21 +139,29 @@ static int add_source(struct source_table *table, const struct provider *provide
 	if (table->count == CLOUD_SOURCES_MOST)
 		return err_set(err, ERR_INVALID, "more than %d notice sources", CLOUD_SOURCES_MOST);
 	table->items[table->count++] =
-		(struct source_entry){.provider = provider, .argument = text_copy(argument)};
+		(struct watcher){.provider = provider, .argument = text_copy(argument)};
 	return 0;
 }
 
+/* Every cloud whose endpoint is named, else the one that the firmware shows. */
 static int add_detected_sources(const struct environment *environment, struct source_table *table,
 				struct err *err)
 {
-	unsigned found = detect_sources(environment);
+	bool named = false, any = false;
 
 	for (size_t i = 0; i < CLOUDS; i++)
-		if ((found & clouds[i].bit) && add_source(table, clouds[i].provider, "", err) < 0)
+		named |= environment->endpoints[clouds[i].service].is_named;
+	for (size_t i = 0; i < CLOUDS; i++) {
+		bool here = named ? environment->endpoints[clouds[i].service].is_named
+				  : is_in_firmware(&clouds[i], environment);
+
+		if (here && add_source(table, clouds[i].provider, "", err) < 0)
 			return -1;
-	if ((found & DETECT_SLURM) && add_source(table, &provider_slurm, "", err) < 0)
+		any |= here;
+	}
+	if (environment->slurm_job[0] && add_source(table, &provider_slurm, "", err) < 0)
 		return -1;
-	return found & DETECT_PROBE ? add_source(table, NULL, "", err) : 0;
+	return !any && !environment->dmi_readable ? add_source(table, NULL, "", err) : 0;
 }
 
 static int add_named_source(const struct source_choice *choice,

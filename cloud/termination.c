@@ -1,13 +1,10 @@
 /* Alibaba and Tencent: spot/termination-time has a time, or is 404 as long as there is none. */
-#include "reply.h"
-
 #include "watcher.h"
 
-#include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/text.h"
 
-#include <stdio.h>
+#include <ctype.h>
+#include <string.h>
 
 enum {
 	/* A notice comes minutes ahead; the vendors recommend polling no more often. */
@@ -15,6 +12,68 @@ enum {
 	RETRY_MS = 2000,
 	TIMEOUT_MS = 2000,
 };
+
+/* --- the reply --- */
+
+const struct termination_form termination_alibaba = {.source = "alibaba", .id_prefix = "i-"};
+/* "2018-08-18 12:05:33", in Beijing time without saying so. */
+const struct termination_form termination_tencent = {
+	.source = "tencent",
+	.id_prefix = "ins-",
+	.zone_ms = 8 * 3600 * 1000,
+};
+
+bool termination_instance_reply(const struct termination_form *form, const struct reply *reply)
+{
+	char id[64];
+
+	if (reply->status != 200 || reply->flavor || !reply_text(reply, id, sizeof(id)) ||
+	    !text_starts(id, form->id_prefix) || !id[strlen(form->id_prefix)])
+		return false;
+	for (const char *at = id + strlen(form->id_prefix); *at; at++)
+		if (!isalnum((unsigned char)*at))
+			return false;
+	return true;
+}
+
+static bool has_zone(const char *text)
+{
+	return strchr(text, 'Z') || strchr(text, 'z') || strchr(text, '+') ||
+	       (strlen(text) > 10 && strchr(text + 10, '-'));
+}
+
+void termination_reply(const struct termination_form *form, const struct reply *reply,
+		       struct verdict *verdict)
+{
+	char text[64], at[32];
+	int64_t when, left;
+
+	*verdict = (struct verdict){0};
+	if (reply_is_absent(reply)) {
+		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
+		return;
+	}
+	if (reply->status != 200 || reply->flavor || !reply_text(reply, text, sizeof(text))) {
+		verdict_unexpected(verdict, reply);
+		return;
+	}
+	if (!text[0]) {
+		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
+		return;
+	}
+	if (!isdigit((unsigned char)text[0]) || !datetime_parse(text, &when)) {
+		verdict_set(verdict, VERDICT_UNKNOWN, "answered 200 without a time");
+		return;
+	}
+	if (!has_zone(text))
+		when -= form->zone_ms;
+	if (!reply_left_ms(reply, when, TERMINATION_MOST_MS, &left, verdict))
+		return;
+	verdict_notice(verdict, NOTICE_STOP, form->source, "termination", reply->arrived_ms + left,
+		       reply->arrived_ms, "spot instance reclaimed at %s", datetime_iso(when, at));
+}
+
+/* --- the source --- */
 
 struct session {
 	struct watcher *watcher;
@@ -24,46 +83,37 @@ struct session {
 	bool is_known; /* the reply with the instance's id has shown that it is this cloud */
 };
 
-static bool check_instance_id(struct session *session)
+static void check_instance_id(struct session *session, struct verdict *verdict)
 {
-	struct verdict verdict = {.why = ""};
 	struct reply reply;
-	struct err err;
 
-	if (watcher_get(session->watcher, &session->client, "/latest/meta-data/instance-id", &reply,
-			&err) < 0)
-		verdict_set(&verdict, VERDICT_UNKNOWN, "%s", err.text);
-	else if (reply.status != 200)
-		verdict_unexpected(&verdict, &reply);
-	else if (!termination_instance_reply(session->form, &reply))
-		verdict_set(&verdict, VERDICT_UNKNOWN,
+	if (!watcher_get(session->watcher, &session->client, "/latest/meta-data/instance-id",
+			 &reply, verdict))
+		return;
+	session->is_known = termination_instance_reply(session->form, &reply);
+	if (reply.status != 200)
+		verdict_unexpected(verdict, &reply);
+	else if (!session->is_known)
+		verdict_set(verdict, VERDICT_UNKNOWN,
 			    "something else than this cloud's metadata service answers: name the "
 			    "right cloud with --notice");
-	session->is_known = !verdict.why[0];
-	if (!session->is_known)
-		watcher_unknown(session->watcher, verdict.why);
-	return session->is_known;
 }
 
 static void poll_termination(struct session *session)
 {
 	struct reply reply;
 	struct verdict verdict;
-	struct err err;
 
-	if (!session->is_known && !check_instance_id(session))
-		return;
-	if (watcher_get(session->watcher, &session->client, session->path, &reply, &err) < 0)
-		verdict_set(&verdict, VERDICT_UNKNOWN, "%s", err.text);
-	else
+	if (!session->is_known)
+		check_instance_id(session, &verdict);
+	if (session->is_known &&
+	    watcher_get(session->watcher, &session->client, session->path, &reply, &verdict))
 		termination_reply(session->form, &reply, &verdict);
-	if (verdict.kind == VERDICT_UNKNOWN) {
-		watcher_unknown(session->watcher, verdict.why);
-		return;
-	}
-	watcher_known(session->watcher);
+	watcher_report(session->watcher,
+		       verdict.kind == VERDICT_UNKNOWN ? POLL_UNKNOWN : POLL_KNOWN,
+		       verdict.kind == VERDICT_UNKNOWN ? verdict.why : "");
 	if (verdict.kind == VERDICT_POSITIVE)
-		watcher_notice(session->watcher, &verdict.notice);
+		watcher_notice(session->watcher, &verdict.notices[0]);
 }
 
 static void run_service(struct watcher *watcher, const struct termination_form *form,

@@ -3,6 +3,8 @@
 #include "base/clock.h"
 #include "base/text.h"
 
+#include <string.h>
+
 /* --- health --- */
 
 const char *source_health_name(enum source_health health)
@@ -39,14 +41,6 @@ bool health_note(struct health *health, enum poll_outcome outcome, int64_t now_m
 
 /* --- announced --- */
 
-bool announced_has(const struct notice *notices, size_t count, const char *identity)
-{
-	for (size_t i = 0; i < count; i++)
-		if (text_equal(notices[i].identity, identity))
-			return true;
-	return false;
-}
-
 void announced_withdraw(struct watcher *watcher, struct notice *notice, const char *reason)
 {
 	struct notice gone = *notice;
@@ -61,18 +55,32 @@ void announced_withdraw(struct watcher *watcher, struct notice *notice, const ch
 	watcher_notice(watcher, &gone);
 }
 
-void announced_withdraw_missing(struct announced *announced, struct watcher *watcher,
-				const struct notice *notices, size_t count, const char *reason)
+/* An event that is near stands for itself as one to come, too. */
+static bool is_listed(const struct verdict *verdict, const char *identity)
+{
+	size_t length = strlen(identity);
+
+	for (size_t i = 0; i < verdict->count; i++) {
+		const char *listed = verdict->notices[i].identity;
+
+		if (text_starts(listed, identity) &&
+		    (!listed[length] || text_equal(listed + length, AWS_NEAR)))
+			return true;
+	}
+	return false;
+}
+
+static void withdraw_missing(struct announced *announced, struct watcher *watcher,
+			     const struct verdict *verdict, const char *reason)
 {
 	bool missing = false;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < announced->count; i++)
-		missing |= !announced_has(notices, count, announced->items[i].identity);
+		missing |= !is_listed(verdict, announced->items[i].identity);
 	announced->absent = missing ? announced->absent + 1 : 0;
 	for (size_t i = 0; i < announced->count; i++) {
-		if (announced->absent < 2 ||
-		    announced_has(notices, count, announced->items[i].identity))
+		if (announced->absent < 2 || is_listed(verdict, announced->items[i].identity))
 			announced->items[kept++] = announced->items[i];
 		else
 			announced_withdraw(watcher, &announced->items[i], reason);
@@ -80,15 +88,22 @@ void announced_withdraw_missing(struct announced *announced, struct watcher *wat
 	announced->count = kept;
 }
 
-void announced_add(struct announced *announced, struct watcher *watcher,
-		   const struct notice *notices, size_t count)
+void announced_take(struct announced *announced, struct watcher *watcher,
+		    const struct verdict *verdict, bool complete, const char *reason)
 {
-	for (size_t i = 0; i < count; i++) {
-		watcher_notice(watcher, &notices[i]);
-		if (announced->count < ANNOUNCED_MOST &&
-		    !announced_has(announced->items, announced->count, notices[i].identity))
-			announced->items[announced->count++] = notices[i];
+	for (size_t i = 0; i < verdict->count; i++) {
+		const struct notice *notice = &verdict->notices[i];
+		size_t at = 0;
+
+		watcher_notice(watcher, notice);
+		while (at < announced->count &&
+		       !text_equal(announced->items[at].identity, notice->identity))
+			at++;
+		if (at == announced->count && at < ANNOUNCED_MOST)
+			announced->items[announced->count++] = *notice;
 	}
+	if (complete)
+		withdraw_missing(announced, watcher, verdict, reason);
 }
 
 enum {
@@ -112,16 +127,6 @@ bool watcher_sleep(struct watcher *watcher, int64_t milliseconds)
 	return cancel_sleep(&watcher->shared->cancel, milliseconds, NULL) == 0;
 }
 
-struct source_state watcher_state(struct watcher *watcher)
-{
-	struct source_state state;
-
-	pthread_mutex_lock(&watcher->shared->mutex);
-	state = watcher->state;
-	pthread_mutex_unlock(&watcher->shared->mutex);
-	return state;
-}
-
 void watcher_set_endpoint(struct watcher *watcher, const char *endpoint)
 {
 	pthread_mutex_lock(&watcher->shared->mutex);
@@ -129,7 +134,7 @@ void watcher_set_endpoint(struct watcher *watcher, const char *endpoint)
 	pthread_mutex_unlock(&watcher->shared->mutex);
 }
 
-static void report_outcome(struct watcher *watcher, enum poll_outcome outcome, const char *why)
+void watcher_report(struct watcher *watcher, enum poll_outcome outcome, const char *why)
 {
 	struct watcher_shared *shared = watcher->shared;
 	struct source_state *state = &watcher->state, copy;
@@ -146,32 +151,12 @@ static void report_outcome(struct watcher *watcher, enum poll_outcome outcome, c
 	state->unknowns += outcome == POLL_UNKNOWN;
 	/* A single bad answer of an armed source is counted, but it is not its state. */
 	if (changed || state->health != SOURCE_ARMED)
-		text_set(state->why, sizeof(state->why), outcome == POLL_KNOWN ? "" : why);
+		text_set(state->why, sizeof(state->why), why);
 	copy = *state;
 	pthread_mutex_unlock(&shared->mutex);
 	/* Without the lock: the callback may ask for the states. */
 	if (changed && shared->options.health)
 		shared->options.health(shared->options.arg, &copy);
-}
-
-void watcher_known(struct watcher *watcher)
-{
-	report_outcome(watcher, POLL_KNOWN, "");
-}
-
-void watcher_unknown(struct watcher *watcher, const char *why)
-{
-	report_outcome(watcher, POLL_UNKNOWN, why);
-}
-
-void watcher_unavailable(struct watcher *watcher, const char *why)
-{
-	report_outcome(watcher, POLL_UNAVAILABLE, why);
-}
-
-void watcher_starting(struct watcher *watcher, const char *why)
-{
-	report_outcome(watcher, POLL_STARTING, why);
 }
 
 void watcher_notice(struct watcher *watcher, const struct notice *notice)

@@ -1,20 +1,247 @@
-/* PRIVATE. What the thread of one source gets, and the functions by which it reports. */
+/* PRIVATE. What a source is, what its thread gets, and how it judges and reports. */
 #ifndef WATCHER_H
 #define WATCHER_H
 
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/instance_metadata.h"
+#include "base/json.h"
 #include "cloud.h"
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+
+/* --- reply.c: the reply of a metadata service, and the verdict on it. PURE --- */
+
+struct reply {
+	int status;
+	const char *body; /* not NUL-terminated; may be NULL if size is 0 */
+	size_t size;
+	const char *flavor; /* Metadata-Flavor, or NULL */
+	const char *etag;   /* or NULL */
+	const char *server; /* or NULL */
+	int64_t arrived_ms; /* monotonic */
+	/* by the service's clock if that is known to differ from ours, else by ours */
+	int64_t arrived_wall_ms;
+};
+
+enum verdict_kind {
+	VERDICT_UNKNOWN,  /* unusable: `why` */
+	VERDICT_NEGATIVE, /* a well-formed no */
+	VERDICT_POSITIVE, /* a well-formed notice */
+	VERDICT_ABSENT,   /* a well-formed "not available here": `why` has the fix */
+};
+
+#define VERDICT_NOTICES 8
+
+struct verdict {
+	enum verdict_kind kind;
+	/* if POSITIVE; of a list all that were understood. A notice file that withdraws its notice
+	 * is NEGATIVE with one of kind CANCELLED, which does not count. */
+	struct notice notices[VERDICT_NOTICES];
+	size_t count;
+	size_t others; /* Azure: events for other VMs */
+	/* the reason; with a notice file or a list, what of it is not understood */
+	char why[200];
+};
+
+void verdict_set(struct verdict *verdict, enum verdict_kind kind, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Sets UNKNOWN with a text for an unexpected reply. */
+void verdict_unexpected(struct verdict *verdict, const struct reply *reply);
+/* Sets POSITIVE, and adds a notice; the reason is formatted. One too many replaces the last one.
+ * Returns the notice. */
+struct notice *verdict_notice(struct verdict *verdict, enum notice_kind kind, const char *source,
+			      const char *identity, int64_t deadline_ms, int64_t seen_ms,
+			      const char *format, ...) __attribute__((format(printf, 7, 8)));
+
+/* A 404 that is no other cloud's: those reply with JSON or with a header of their own. */
+bool reply_is_absent(const struct reply *reply);
+/* The JSON of a 200 that begins with `first`. The caller owns it. NULL: the verdict is set. */
+json_t *reply_json(const struct reply *reply, char first, struct verdict *verdict);
+/* The time left until `when` on the wall clock, from 0 to `most_ms`. False: it passed more than
+ * STALE_MS ago, and the verdict is NEGATIVE. */
+bool reply_left_ms(const struct reply *reply, int64_t when, int64_t most_ms, int64_t *left_ms,
+		   struct verdict *verdict);
+enum {
+	/* A notice whose time passed longer ago than this is left over from an earlier start: it
+	 * must not end every new one. */
+	STALE_MS = 60 * 1000,
+};
+
+/* Copies the body without surrounding white space. False: it is longer than the buffer, or has a
+ * NUL byte. */
+bool reply_text(const struct reply *reply, char *buffer, size_t capacity);
+/* The first character that is not white space, or 0. */
+char reply_first_char(const struct reply *reply);
+
+/* The wall clock to use: ours if the service's Date agrees within its precision, else the
+ * service's. `date` may be NULL. */
+int64_t reply_wall_clock(const char *date, int64_t our_wall_ms);
+
+/* --- aws_reply.c --- */
+
+enum {
+	/* For an invalid `time`: the notice is about 120 s long, and some of it has passed. */
+	AWS_NOTICE_GUESSED_MS = 100 * 1000,
+	AWS_NOTICE_MOST_MS = 10 * 60 * 1000,
+	/* An Auto Scaling group that removes an instance gives no time. Without a lifecycle hook 39
+	 * s were seen (node-termination-handler issue 1022); with one there is more. */
+	AWS_STATE_GUESSED_MS = 30 * 1000,
+	/* Maintenance is announced days ahead; it is reported once more this long before. */
+	AWS_MAINTENANCE_NEAR_MS = 5 * 60 * 1000,
+};
+
+/* The result of one request at the start. */
+struct aws_attempt {
+	bool timed_out;
+	int status;   /* 0: no reply */
+	bool shaped;  /* the body is valid: a token or an instance id */
+	bool foreign; /* the reply has another cloud's header */
+};
+
+enum aws_access {
+	AWS_UNDECIDED,  /* try again soon */
+	AWS_WITH_TOKEN, /* IMDSv2 */
+	AWS_TOKENLESS,  /* IMDSv1 */
+	AWS_HOP_LIMIT,  /* a token is required, and the reply with it does not reach us */
+	AWS_DISABLED,
+	AWS_ABSENT,  /* no reply */
+	AWS_REFUSED, /* connections are refused or reset: try again soon */
+	AWS_FOREIGN, /* something replies, but it is not EC2 */
+};
+
+/* Decides from the PUT for a token and the GET of instance-id without one. `get` is ignored if the
+ * PUT returned a token. */
+enum aws_access aws_access_decide(const struct aws_attempt *put, const struct aws_attempt *get,
+				  bool tokenless_allowed);
+/* For all but the first three: the reason and the fix, for the user. Static. */
+const char *aws_access_why(enum aws_access access);
+
+bool aws_instance_reply(const struct reply *reply);
+
+/* spot/instance-action: STOP. hibernate is ADVICE, because the job is frozen and continues
+ * later. */
+void aws_action_reply(const struct reply *reply, struct verdict *verdict);
+/* events/recommendations/rebalance: ADVICE. */
+void aws_rebalance_reply(const struct reply *reply, struct verdict *verdict);
+
+/* autoscaling/target-lifecycle-state: STOP for the states in which the machine ends. */
+void aws_state_reply(const struct reply *reply, struct verdict *verdict);
+
+/* events/maintenance/scheduled: ADVICE. From AWS_MAINTENANCE_NEAR_MS before an event that ends the
+ * instance its identity ends with AWS_NEAR, which is news once more. */
+#define AWS_NEAR " near"
+void aws_maintenance_reply(const struct reply *reply, struct verdict *verdict);
+
+/* --- azure.c --- */
+
+enum {
+	AZURE_NAME_MOST = 128,
+	/* NotBefore is empty once the event has started: what is left then is the time of the
+	 * guest's shutdown. */
+	AZURE_STARTED_MS = 5 * 1000,
+	/* Degraded hardware is announced days ahead: an event this far off is advice, and becomes a
+	 * stop later. */
+	AZURE_FAR_MS = 30 * 60 * 1000,
+};
+
+/* compute/name as text. False: it cannot be the name of a VM. */
+bool azure_name_reply(const struct reply *reply, char name[AZURE_NAME_MOST]);
+/* scheduledevents, for the VM `name`. With "", any event makes it UNKNOWN. */
+void azure_events_reply(const struct reply *reply, const char *name, struct verdict *verdict);
+
+/* --- gcp.c --- */
+
+/* By default TRUE and the ACPI soft-off come together, and the hard power-off 30 s later. */
+enum {
+	GCP_NOTICE_MS = 30 * 1000,
+	/* preemptionNoticeDuration is 0 or 120 s; longer values than this are not believed. */
+	GCP_NOTICE_MOST_MS = 10 * 60 * 1000,
+	/* A VM with a GPU is stopped an hour after TERMINATE_ON_HOST_MAINTENANCE appears. */
+	GCP_MAINTENANCE_MS = 60 * 60 * 1000,
+	GCP_MAINTENANCE_NEAR_MS = 5 * 60 * 1000,
+};
+
+/* What else a verdict depends on. */
+struct gcp_context {
+	/* time from TRUE to the end on this VM */
+	int64_t notice_ms;
+	/* monotonic: when this subscription first saw its positive value; CLOCK_NEVER: not yet, or
+	 * it was there at the start */
+	int64_t since_ms;
+};
+/* Parses "120s"; false: not a duration up to GCP_NOTICE_MOST_MS. */
+bool gcp_notice_parse(const char *text, int64_t *milliseconds);
+
+/* instance/preempted: STOP. */
+void gcp_preempted_reply(const struct reply *reply, const struct gcp_context *context,
+			 struct verdict *verdict);
+/* instance/maintenance-event: ADVICE, and STOP when the hour before a termination is nearly over;
+ * NONE is NEGATIVE. */
+void gcp_maintenance_reply(const struct reply *reply, const struct gcp_context *context,
+			   struct verdict *verdict);
+/* instance/upcoming-maintenance?alt=json, in the forms that were seen: ADVICE with the times of the
+ * window. */
+void gcp_upcoming_reply(const struct reply *reply, const struct gcp_context *context,
+			struct verdict *verdict);
+/* Whether an ETag may be sent in a query: 1 to 64 letters and digits. */
+bool gcp_etag_is_usable(const char *etag);
+
+/* --- file_source.c --- */
+
+struct file_content {
+	const char *path; /* the notice's identity */
+	const char *text;
+	size_t size;
+	int64_t appeared_wall_ms; /* ctime: when the file got its content or its name */
+	int64_t seen_ms, seen_wall_ms;
+	/* unchanged for a while: what is unreadable will not become readable */
+	bool settled;
+};
+
+/*
+ * Empty, or text for people: STOP 30 s after it appeared. A time alone is the deadline. JSON:
+ * {"reason": TEXT, "deadline": TIME | "in_seconds": N, "kind": "stop" | "advice" | "cancelled" |
+ * "none"}, each optional. Broken JSON is UNKNOWN until it is settled, because it may still be being
+ * written; then the file counts as an empty one.
+ *
+ * "cancelled" and "none" withdraw the notice of this source. Any other kind is STOP, and the
+ * reason names it.
+ *
+ * For all but UNKNOWN, `why` says what of the JSON is not understood, as in: but "seconds" is not
+ * known (write "in_seconds"); "": nothing. What `reprieve watch --json` prints is known.
+ */
+void file_reply(const struct file_content *content, struct verdict *verdict);
+
+/* --- termination.c --- */
+
+/* Alibaba announces 5 minutes ahead, Tencent 2. */
+#define TERMINATION_MOST_MS (10 * 60 * 1000)
+
+struct termination_form {
+	const char *source;    /* "alibaba" */
+	const char *id_prefix; /* prefix of instance ids: "i-" */
+	int64_t zone_ms;       /* how far a time without a zone is ahead of UTC */
+};
+extern const struct termination_form termination_alibaba, termination_tencent;
+
+/* Whether instance-id is one of this cloud's. */
+bool termination_instance_reply(const struct termination_form *form, const struct reply *reply);
+/* 200 with a time: STOP at that time. 404 or an empty 200: NEGATIVE. */
+void termination_reply(const struct termination_form *form, const struct reply *reply,
+		       struct verdict *verdict);
+
+/* --- reply.c: requests, which block --- */
+
+/* Opens `client` and sends one GET: a probe. False: no reply. The caller closes the client. */
+bool metadata_request_once(struct instance_metadata *client, enum metadata_service service,
+			   const char *endpoint, const char *path, int64_t timeout_ms,
+			   struct reply *reply, struct cancel *cancel);
+
+/* The last reply, borrowed from the client until its next request. */
+void metadata_request_reply(const struct instance_metadata *client, struct reply *reply);
 
 /* --- source_table.c: which cloud is this? --- */
-
-/* PRIVATE. Which cloud is this? */
 
 /* What the environment and the firmware tell. The caller's thread reads it once: getenv() on other
  * threads would race with setenv(). */
@@ -33,23 +260,7 @@ struct environment {
 
 void detect_read_environment(struct environment *environment);
 
-enum {
-	DETECT_AWS = 1,
-	DETECT_GCP = 2,
-	DETECT_AZURE = 4,
-	DETECT_PROBE = 8, /* unknown: probe 169.254.169.254 */
-	DETECT_ALIBABA = 16,
-	DETECT_TENCENT = 32,
-	DETECT_SLURM = 64, /* in addition to any of them: a Slurm job */
-};
-
-/* PURE. The set of DETECT_*: every override that is set, otherwise by the firmware; 0: a machine of
- * none of these clouds. */
-unsigned detect_sources(const struct environment *environment);
-
 /* --- watcher.c: health --- */
-
-/* PRIVATE. PURE. When does a source without usable replies become news? */
 
 enum {
 	HEALTH_START_PATIENCE_MS = 3000, /* for a source that never worked */
@@ -83,15 +294,12 @@ struct watcher;
 int64_t watcher_deadline_notice_ms(struct watcher *watcher);
 void watcher_set_endpoint(struct watcher *watcher, const char *endpoint);
 
-/* Call one of these after each poll. They count polls and report a change of health. */
-void watcher_known(struct watcher *watcher);
-void watcher_unknown(struct watcher *watcher, const char *why);
+/* Counts a poll, and reports a change of health; STARTING is no poll: its first reply will take a
+ * while. `why` of KNOWN is "". */
+void watcher_report(struct watcher *watcher, enum poll_outcome outcome, const char *why);
 /* Reports what an armed source lacks: once, and again when it is something else. "": nothing, which
  * is no news. */
 void watcher_set_note(struct watcher *watcher, const char *text);
-void watcher_unavailable(struct watcher *watcher, const char *why);
-/* Reports why the first reply will take a while. */
-void watcher_starting(struct watcher *watcher, const char *why);
 
 /*
  * Reports a notice. May be called with the same one at each poll: only news is passed on (a new
@@ -100,17 +308,14 @@ void watcher_starting(struct watcher *watcher, const char *why);
  */
 void watcher_notice(struct watcher *watcher, const struct notice *notice);
 
-/* --- metadata_request.c --- */
-
-struct reply;
-
 /* Opens a client of the metadata service where the environment has it, and names it as the source's
  * endpoint. False: the source is unavailable, which is reported. The caller closes the client. */
 bool watcher_open(struct watcher *watcher, enum metadata_service service, int64_t timeout_ms,
 		  struct instance_metadata *client);
-/* instance_metadata_get() until the watch stops; `reply` borrows from the client. */
-int watcher_get(struct watcher *watcher, struct instance_metadata *client, const char *path,
-		struct reply *reply, struct err *err);
+/* instance_metadata_get() until the watch stops; `reply` borrows from the client. False: no reply,
+ * and the verdict is UNKNOWN. */
+bool watcher_get(struct watcher *watcher, struct instance_metadata *client, const char *path,
+		 struct reply *reply, struct verdict *verdict);
 
 /* Sleeps; false: the thread must end. */
 bool watcher_sleep(struct watcher *watcher, int64_t milliseconds);
@@ -129,28 +334,22 @@ struct watcher_shared {
 	pthread_mutex_t mutex;
 };
 
+/* One source. */
 struct watcher {
 	struct watcher_shared *shared;
-	/* the text after the colon: the path of a file source; "" without */
-	const char *argument;
+	const struct provider *provider; /* NULL: a probe finds it */
+	char *argument; /* the text after the colon: the path of a file source; "": none */
+	pthread_t thread;
 	/* guarded by shared->mutex */
 	struct health health;
 	struct source_state state;
 	struct notices announced;
 };
 
-struct source_state watcher_state(struct watcher *watcher);
-
 /* --- watcher.c: what is announced --- */
 
-/* PRIVATE. Remembers the notices of one resource, to withdraw those whose events have
- * disappeared. */
-
-enum {
-	ANNOUNCED_MOST = 8
-};
-
-/* Zero-initialise. */
+/* The notices of one resource. Zero-initialise. */
+#define ANNOUNCED_MOST 16
 struct announced {
 	struct notice items[ANNOUNCED_MOST];
 	size_t count;
@@ -158,32 +357,15 @@ struct announced {
 	unsigned absent;
 };
 
-/* Reports the notices, and remembers them up to ANNOUNCED_MOST. */
-void announced_add(struct announced *announced, struct watcher *watcher,
-		   const struct notice *notices, size_t count);
-
-/*
- * Withdraws those that are not among `notices`, the complete current list. Only the second such
- * call in a row withdraws, because one reply may come from a server that does not know of an event
- * yet.
- */
-void announced_withdraw_missing(struct announced *announced, struct watcher *watcher,
-				const struct notice *notices, size_t count, const char *reason);
-
+/* Reports the notices of a verdict, and remembers them. If `complete`, they are all that there are:
+ * those that are missing are withdrawn, but only by the second such call in a row, because one
+ * reply may come from a server that does not know of an event yet. */
+void announced_take(struct announced *announced, struct watcher *watcher,
+		    const struct verdict *verdict, bool complete, const char *reason);
 /* Reports that this notice is over, and empties it; one of kind NONE was not reported. */
 void announced_withdraw(struct watcher *watcher, struct notice *notice, const char *reason);
-/* Is one of them of this identity? */
-bool announced_has(const struct notice *notices, size_t count, const char *identity);
 
-/* --- deadline_source.c --- */
-
-/* PRIVATE. PURE, but for the local time zone. A known end: --deadline, a time limit. */
-
-enum {
-	/* Ignore an end that passed longer ago than this: it is from an earlier start, and would
-	 * stop every new one. */
-	DEADLINE_STALE_MS = 60 * 1000,
-};
+/* --- deadline_source.c: PURE, but for the local time zone --- */
 
 /*
  * Parses "2h", "90" (seconds from now), "2026-04-11T22:05:00Z", "Sat, 11 Apr 2026 22:05:00 GMT", or
@@ -201,23 +383,11 @@ enum slurm_end {
 };
 enum slurm_end slurm_end_parse(const char *shown, int64_t *wall_ms);
 
-enum deadline_phase {
-	DEADLINE_AHEAD, /* *wait_ms: time until the notice is due */
-	DEADLINE_NEAR,  /* the notice is due */
-	DEADLINE_STALE,
-};
 /* How long before a time limit the notice is given, in ms: `wanted_ms`, but a short job keeps three
  * quarters of its time. */
 int64_t deadline_fit_notice_ms(int64_t left_ms, int64_t wanted_ms);
 
-enum deadline_phase deadline_decide(int64_t left_ms, int64_t notice_ms, int64_t *wait_ms);
-
 /* --- provider --- */
-
-/* PRIVATE. What a source is; watcher.h has what its thread may report. Each has one file, and one
- * row in source_table.c. */
-
-struct watcher;
 
 struct provider {
 	const char *name;
@@ -239,8 +409,6 @@ extern const struct provider provider_aws, provider_gcp, provider_azure, provide
 
 /* --- source_table.c: the list --- */
 
-/* PRIVATE. PURE. Parses the list of sources as the user writes it. */
-
 struct source_choice {
 	const char *name;     /* "file" */
 	const char *argument; /* the text after the colon; "": none */
@@ -254,17 +422,9 @@ bool source_list_next(char **list, struct source_choice *choice);
 
 /* --- source_table.c: the table --- */
 
-/* PRIVATE. The table of sources, and the choice of those that are watched: the named ones and those
- * that the environment and firmware suggest. Only source_table_probe() blocks. */
-
-struct source_entry {
-	const struct provider *provider; /* NULL: a probe finds it */
-	char *argument;                  /* the text after the colon; "": none */
-};
-
-/* Zero-initialise. */
+/* Zero-initialise. Of the watchers, provider and argument are set. */
 struct source_table {
-	struct source_entry items[CLOUD_SOURCES_MOST];
+	struct watcher items[CLOUD_SOURCES_MOST];
 	size_t count;
 };
 

@@ -3,7 +3,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "cloud/reply.h"
 #include "cloud/watcher.h"
 
 #define SEEN_MS 50000
@@ -12,7 +11,7 @@
 
 static void check_verdict(const struct verdict *verdict)
 {
-	const struct notice *notice = &verdict->notice;
+	const struct notice *notice = &verdict->notices[0];
 
 	CHECK(memchr(verdict->why, '\0', sizeof(verdict->why)));
 	if (verdict->kind != VERDICT_POSITIVE) {

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/instance_metadata.h"
-#include "cloud/reply.h"
+#include "cloud/watcher.h"
 
 enum {
 	ARRIVED_MS = 50000,
@@ -33,9 +33,9 @@ static void check_verdict(const struct reply *reply, const struct verdict *verdi
 {
 	CHECK(memchr(verdict->why, '\0', sizeof(verdict->why)));
 	if (verdict->kind == VERDICT_POSITIVE)
-		check_notice(reply, &verdict->notice);
+		check_notice(reply, &verdict->notices[0]);
 	else
-		CHECK(verdict->notice.kind == NOTICE_NONE);
+		CHECK(verdict->notices[0].kind == NOTICE_NONE);
 }
 
 /* These three clouds' own answers never have Google's header. */
@@ -50,7 +50,7 @@ static void ask_aws(const struct reply *reply)
 	static void (*const parsers[])(const struct reply *reply, struct verdict *verdict) =
 		{aws_action_reply, aws_rebalance_reply, aws_state_reply};
 	char token[METADATA_TOKEN_MOST];
-	struct aws_events events;
+	struct verdict events;
 	struct verdict verdict;
 
 	for (size_t i = 0; i < COUNT(parsers); i++) {
@@ -58,7 +58,7 @@ static void ask_aws(const struct reply *reply)
 		check_others(reply, &verdict);
 	}
 	aws_maintenance_reply(reply, &events);
-	CHECK(events.count <= AWS_EVENTS_MOST);
+	CHECK(events.count <= VERDICT_NOTICES);
 	CHECK((events.kind == VERDICT_POSITIVE) == (events.count > 0));
 	for (size_t i = 0; i < events.count; i++)
 		check_notice(reply, &events.notices[i]);
@@ -69,11 +69,11 @@ static void ask_aws(const struct reply *reply)
 
 static void ask_azure(const struct reply *reply, const char *name)
 {
-	struct azure_events events;
+	struct verdict events;
 	char own[AZURE_NAME_MOST];
 
 	azure_events_reply(reply, name, &events);
-	CHECK(events.count <= AZURE_EVENTS_MOST);
+	CHECK(events.count <= VERDICT_NOTICES);
 	CHECK((events.kind == VERDICT_POSITIVE) == (events.count > 0));
 	CHECK(name[0] || events.count == 0);
 	for (size_t i = 0; i < events.count; i++)

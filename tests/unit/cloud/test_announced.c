@@ -19,7 +19,7 @@ static void write_down(void *arg, const struct notice *notice)
 
 static void polls(void **state)
 {
-	/* A letter for each notice that is there; what is told of it. */
+	/* A letter for each notice that is there, a capital if it is near; what is told of it. */
 	static const struct {
 		const char *there, *told;
 	} rows[] = {
@@ -36,6 +36,11 @@ static void polls(void **state)
 		{"", ""},
 		{"", "-b"},
 		{"b", "+b"},
+		/* It takes the place of the one to come, which is not withdrawn. */
+		{"B", "+b near"},
+		{"B", ""},
+		{"", ""},
+		{"", "-b-b near"},
 	};
 	char told[100];
 	struct watcher_shared shared = {.options = {.notice = write_down, .arg = told}};
@@ -46,18 +51,14 @@ static void polls(void **state)
 	assert_int_equal(cancel_init(&shared.cancel, NULL), 0);
 	pthread_mutex_init(&shared.mutex, NULL);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct notice notices[ANNOUNCED_MOST] = {0};
-		size_t count = strlen(rows[i].there);
+		struct verdict verdict = {0};
 
-		for (size_t j = 0; j < count; j++) {
-			notices[j].kind = NOTICE_ADVICE;
-			snprintf(notices[j].source, sizeof(notices[j].source), "test");
-			snprintf(notices[j].identity, sizeof(notices[j].identity), "%c",
-				 rows[i].there[j]);
-		}
+		for (const char *name = rows[i].there; *name; name++)
+			verdict_notice(&verdict, NOTICE_ADVICE, "test",
+				       *name == 'B' ? "b" AWS_NEAR : (const char[]){*name, '\0'},
+				       CLOCK_NEVER, 0, "%s", "");
 		told[0] = '\0';
-		announced_withdraw_missing(&announced, &watcher, notices, count, "gone");
-		announced_add(&announced, &watcher, notices, count);
+		announced_take(&announced, &watcher, &verdict, true, "gone");
 		if (!text_equal(told, rows[i].told))
 			fail_msg("row %zu: %s", i, told);
 	}

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "cloud/reply.h"
+#include "cloud/watcher.h"
 
 #include <string.h>
 
@@ -107,11 +107,11 @@ static void instance_action(void **state)
 		aws_action_reply(&reply, &verdict);
 		if (verdict.kind != rows[i].kind)
 			fail_msg("%s: %d", rows[i].name, (int)verdict.kind);
-		assert_string_equal(verdict.notice.identity, rows[i].identity);
+		assert_string_equal(verdict.notices[0].identity, rows[i].identity);
 		if (verdict.kind == VERDICT_POSITIVE) {
-			assert_int_equal(verdict.notice.kind, NOTICE_STOP);
-			assert_int_equal(verdict.notice.deadline_ms - NOW_MS, rows[i].left_ms);
-			assert_int_equal(verdict.notice.seen_ms, NOW_MS);
+			assert_int_equal(verdict.notices[0].kind, NOTICE_STOP);
+			assert_int_equal(verdict.notices[0].deadline_ms - NOW_MS, rows[i].left_ms);
+			assert_int_equal(verdict.notices[0].seen_ms, NOW_MS);
 		}
 		if (verdict.kind == VERDICT_UNKNOWN)
 			assert_true(verdict.why[0]);
@@ -128,8 +128,8 @@ static void hibernation_is_advice(void **state)
 	(void)state;
 	aws_action_reply(&reply, &verdict);
 	assert_int_equal(verdict.kind, VERDICT_POSITIVE);
-	assert_int_equal(verdict.notice.kind, NOTICE_ADVICE);
-	assert_string_equal(verdict.notice.identity, "hibernate");
+	assert_int_equal(verdict.notices[0].kind, NOTICE_ADVICE);
+	assert_string_equal(verdict.notices[0].identity, "hibernate");
 }
 
 static void lifecycle_states(void **state)
@@ -162,11 +162,12 @@ static void lifecycle_states(void **state)
 		struct verdict verdict;
 
 		aws_state_reply(&reply, &verdict);
-		if (verdict.kind != rows[i].kind || verdict.notice.kind != rows[i].notice)
+		if (verdict.kind != rows[i].kind || verdict.notices[0].kind != rows[i].notice)
 			fail_msg("%s: %d", rows[i].body, (int)verdict.kind);
-		if (verdict.notice.kind == NOTICE_STOP) {
-			assert_int_equal(verdict.notice.deadline_ms - NOW_MS, AWS_STATE_GUESSED_MS);
-			assert_true(verdict.notice.guessed);
+		if (verdict.notices[0].kind == NOTICE_STOP) {
+			assert_int_equal(verdict.notices[0].deadline_ms - NOW_MS,
+					 AWS_STATE_GUESSED_MS);
+			assert_true(verdict.notices[0].guessed);
 		}
 	}
 }
@@ -181,33 +182,13 @@ static void maintenance_without_an_identity(void **state)
 {
 	const struct reply reply = answer_of(200, "[{\"Code\":\"instance-stop\",\"EventId\":\"\"},{"
 						  "\"Code\":\"system-reboot\"}]");
-	struct aws_events events;
+	struct verdict events;
 
 	(void)state;
 	aws_maintenance_reply(&reply, &events);
 	assert_int_equal(events.count, 2);
 	assert_string_equal(events.notices[0].identity, "instance-stop");
 	assert_string_equal(events.notices[1].identity, "system-reboot");
-}
-
-static void maintenance_that_is_near_is_told_once(void **state)
-{
-	const struct reply reply = answer_of(200, MAINTENANCE("instance-retirement", "active", "",
-							      "11 Apr 2026 22:04:00 GMT", AFTER));
-	struct aws_events events;
-	struct notice known;
-
-	(void)state;
-	/* Near when it is first seen. */
-	aws_maintenance_reply(&reply, &events);
-	known = events.notices[0];
-	aws_events_leave_out_far(&events, NULL, 0);
-	assert_int_equal(events.count, 1);
-	assert_true(text_ends(events.notices[0].identity, " near"));
-	/* It was told days ago, and is near now. */
-	aws_maintenance_reply(&reply, &events);
-	aws_events_leave_out_far(&events, &known, 1);
-	assert_int_equal(events.count, 2);
 }
 
 static void scheduled_maintenance(void **state)
@@ -219,54 +200,54 @@ static void scheduled_maintenance(void **state)
 		const char *body;
 		enum verdict_kind kind;
 		enum notice_kind notice;
-		size_t count; /* 0: one */
+		bool near;
 	} rows[] = {
-		{"none", 200, "[]", VERDICT_NEGATIVE, NOTICE_NONE, 0},
-		{"an imitation's none", 404, PAGE_404, VERDICT_NEGATIVE, NOTICE_NONE, 0},
+		{"none", 200, "[]", VERDICT_NEGATIVE, NOTICE_NONE, false},
+		{"an imitation's none", 404, PAGE_404, VERDICT_NEGATIVE, NOTICE_NONE, false},
 		{"in ten days", 200,
 			MAINTENANCE("system-reboot", "active", "scheduled reboot",
-			"21 Apr 2026 09:00:43 GMT", AFTER), VERDICT_POSITIVE, NOTICE_ADVICE, 0},
+			"21 Apr 2026 09:00:43 GMT", AFTER), VERDICT_POSITIVE, NOTICE_ADVICE, false},
 		{"without an end", 200,
 			MAINTENANCE("instance-stop", "active", "", "21 Apr 2026 09:00:43 GMT", ""),
-			VERDICT_POSITIVE, NOTICE_ADVICE, 0},
+			VERDICT_POSITIVE, NOTICE_ADVICE, false},
 		{"with an empty end", 200,
 			MAINTENANCE("instance-stop", "active", "", "21 Apr 2026 09:00:43 GMT",
-			",\"NotAfter\":\"\""), VERDICT_POSITIVE, NOTICE_ADVICE, 0},
+			",\"NotAfter\":\"\""), VERDICT_POSITIVE, NOTICE_ADVICE, false},
 		{"a day of one digit", 200,
 			MAINTENANCE("instance-stop", "active", "", "1 May 2026 09:00:43 GMT", ""),
-			VERDICT_POSITIVE, NOTICE_ADVICE, 0},
+			VERDICT_POSITIVE, NOTICE_ADVICE, false},
 		{"without a beginning", 200, MAINTENANCE("instance-stop", "active", "", "", ""),
-			VERDICT_POSITIVE, NOTICE_ADVICE, 0},
+			VERDICT_POSITIVE, NOTICE_ADVICE, false},
 		{"in four minutes", 200,
 			MAINTENANCE("instance-retirement", "active", "",
-			"11 Apr 2026 22:04:00 GMT", AFTER), VERDICT_POSITIVE, NOTICE_ADVICE, 2},
+			"11 Apr 2026 22:04:00 GMT", AFTER), VERDICT_POSITIVE, NOTICE_ADVICE, true},
 		{"now", 200,
 			MAINTENANCE("instance-reboot", "active", "",
-			"11 Apr 2026 21:59:30 GMT", AFTER), VERDICT_POSITIVE, NOTICE_ADVICE, 2},
+			"11 Apr 2026 21:59:30 GMT", AFTER), VERDICT_POSITIVE, NOTICE_ADVICE, true},
 		{"its window is open for long", 200,
 			MAINTENANCE("instance-reboot", "active", "",
-			"11 Apr 2026 21:00:00 GMT", AFTER), VERDICT_POSITIVE, NOTICE_ADVICE, 0},
+			"11 Apr 2026 21:00:00 GMT", AFTER), VERDICT_POSITIVE, NOTICE_ADVICE, false},
 		{"of the network, in four minutes", 200,
 			MAINTENANCE("system-maintenance", "active", "",
-			"11 Apr 2026 22:04:00 GMT", AFTER), VERDICT_POSITIVE, NOTICE_ADVICE, 0},
+			"11 Apr 2026 22:04:00 GMT", AFTER), VERDICT_POSITIVE, NOTICE_ADVICE, false},
 		{"completed", 200,
 			MAINTENANCE("system-reboot", "completed", "",
-			"11 Apr 2026 22:04:00 GMT", AFTER), VERDICT_NEGATIVE, NOTICE_NONE, 0},
+			"11 Apr 2026 22:04:00 GMT", AFTER), VERDICT_NEGATIVE, NOTICE_NONE, false},
 		{"cancelled, by its words", 200,
 			MAINTENANCE("system-reboot", "active", "[Canceled] scheduled reboot",
-			"11 Apr 2026 22:04:00 GMT", AFTER), VERDICT_NEGATIVE, NOTICE_NONE, 0},
-		{"an object", 200, "{}", VERDICT_UNKNOWN, NOTICE_NONE, 0},
-		{"a list of something else", 200, "[1]", VERDICT_UNKNOWN, NOTICE_NONE, 0},
-		{"half", 200, "[{", VERDICT_UNKNOWN, NOTICE_NONE, 0},
-		{"a page", 200, "<html>", VERDICT_UNKNOWN, NOTICE_NONE, 0},
-		{"busy", 503, "[]", VERDICT_UNKNOWN, NOTICE_NONE, 0},
+			"11 Apr 2026 22:04:00 GMT", AFTER), VERDICT_NEGATIVE, NOTICE_NONE, false},
+		{"an object", 200, "{}", VERDICT_UNKNOWN, NOTICE_NONE, false},
+		{"a list of something else", 200, "[1]", VERDICT_UNKNOWN, NOTICE_NONE, false},
+		{"half", 200, "[{", VERDICT_UNKNOWN, NOTICE_NONE, false},
+		{"a page", 200, "<html>", VERDICT_UNKNOWN, NOTICE_NONE, false},
+		{"busy", 503, "[]", VERDICT_UNKNOWN, NOTICE_NONE, false},
 	};
 	// clang-format on
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct reply reply = answer_of(rows[i].status, rows[i].body);
-		struct aws_events events;
+		struct verdict events;
 
 		aws_maintenance_reply(&reply, &events);
 		if (events.kind != rows[i].kind || (events.count > 0) != (rows[i].notice != 0))
@@ -275,11 +256,9 @@ static void scheduled_maintenance(void **state)
 			continue;
 		if (events.notices[0].kind != rows[i].notice)
 			fail_msg("%s: notice %d", rows[i].name, (int)events.notices[0].kind);
-		/* Near: once more, under another identity. */
-		assert_int_equal(events.count, rows[i].count ? rows[i].count : 1);
-		if (events.count == 2)
-			assert_string_not_equal(events.notices[0].identity,
-						events.notices[1].identity);
+		assert_int_equal(events.count, 1);
+		/* Near: news once more, by its identity. */
+		assert_int_equal(text_ends(events.notices[0].identity, AWS_NEAR), rows[i].near);
 	}
 }
 
@@ -321,8 +300,8 @@ static void rebalance(void **state)
 		aws_rebalance_reply(&reply, &verdict);
 		assert_int_equal(verdict.kind, rows[i].kind);
 		if (verdict.kind == VERDICT_POSITIVE) {
-			assert_int_equal(verdict.notice.kind, NOTICE_ADVICE);
-			assert_int_equal(verdict.notice.deadline_ms, CLOCK_NEVER);
+			assert_int_equal(verdict.notices[0].kind, NOTICE_ADVICE);
+			assert_int_equal(verdict.notices[0].deadline_ms, CLOCK_NEVER);
 		}
 	}
 }
@@ -416,7 +395,6 @@ int main(void)
 		cmocka_unit_test(lifecycle_states),
 		cmocka_unit_test(scheduled_maintenance),
 		cmocka_unit_test(maintenance_without_an_identity),
-		cmocka_unit_test(maintenance_that_is_near_is_told_once),
 		cmocka_unit_test(google_header_is_never_ec2),
 		cmocka_unit_test(rebalance),
 		cmocka_unit_test(the_way_in),

@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "base/clock.h"
-#include "cloud/reply.h"
+#include "cloud/watcher.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -114,7 +114,7 @@ static void scheduled_events(void **state)
 			.arrived_ms = NOW_MS,
 			.arrived_wall_ms = NOW_WALL_MS,
 		};
-		struct azure_events events;
+		struct verdict events;
 
 		azure_events_reply(&reply, "vmss_4", &events);
 		if (events.kind != rows[i].kind)
@@ -150,7 +150,7 @@ static void approvable(void **state)
 			.arrived_ms = NOW_MS,
 			.arrived_wall_ms = NOW_WALL_MS,
 		};
-		struct azure_events events;
+		struct verdict events;
 
 		azure_events_reply(&reply, "vmss_4", &events);
 		assert_int_equal(events.count, 1);
@@ -164,7 +164,7 @@ static void without_a_name(void **state)
 	static const char busy[] = DOCUMENT(EVENT("Preempt", "Scheduled", "\"\"", IN_30_S));
 	static const char idle[] = DOCUMENT("");
 	struct reply reply = {.status = 200, .body = busy, .size = sizeof(busy) - 1};
-	struct azure_events events;
+	struct verdict events;
 
 	(void)state;
 	azure_events_reply(&reply, "", &events);
@@ -244,7 +244,7 @@ static void incomplete_events(void **state)
 			.arrived_ms = NOW_MS,
 			.arrived_wall_ms = NOW_WALL_MS,
 		};
-		struct azure_events events;
+		struct verdict events;
 
 		azure_events_reply(&reply, "vmss_4", &events);
 		if (events.kind != rows[i].kind)
@@ -261,13 +261,13 @@ static void incomplete_events(void **state)
 static void more_events_than_fit(void **state)
 {
 	static const char event[] = EVENT("Preempt", "Scheduled", MINE, IN_30_S);
-	const size_t most = AZURE_EVENTS_MOST;
-	struct azure_events *events = malloc(sizeof(*events));
+	const size_t most = VERDICT_NOTICES;
+	struct verdict *events = malloc(sizeof(*events));
 
 	(void)state;
 	assert_non_null(events);
 	for (size_t count = most - 1; count <= most + 2; count++) {
-		char body[(AZURE_EVENTS_MOST + 2) * sizeof(event) + 100];
+		char body[(VERDICT_NOTICES + 2) * sizeof(event) + 100];
 		struct reply reply = {
 			.status = 200,
 			.body = body,

@@ -70,32 +70,6 @@ static void slurms_end(void **state)
 	}
 }
 
-static void phases(void **state)
-{
-	static const struct {
-		int64_t left_ms, notice_ms;
-		enum deadline_phase phase;
-		int64_t wait_ms;
-	} rows[] = {
-		{7200000, 120000, DEADLINE_AHEAD, 7080000},
-		{120001, 120000, DEADLINE_AHEAD, 1},
-		{120000, 120000, DEADLINE_NEAR, 0},
-		{5000, 120000, DEADLINE_NEAR, 0},
-		{0, 120000, DEADLINE_NEAR, 0},
-		{-60000, 120000, DEADLINE_NEAR, 0},
-		{-60001, 120000, DEADLINE_STALE, 0},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		int64_t wait_ms;
-
-		assert_int_equal(deadline_decide(rows[i].left_ms, rows[i].notice_ms, &wait_ms),
-				 rows[i].phase);
-		assert_int_equal(wait_ms, rows[i].wait_ms);
-	}
-}
-
 static void a_short_job_keeps_most_of_its_time(void **state)
 {
 	(void)state;
@@ -111,7 +85,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(times),
 		cmocka_unit_test(slurms_end),
-		cmocka_unit_test(phases),
 		cmocka_unit_test(a_short_job_keeps_most_of_its_time),
 	};
 

@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "base/clock.h"
-#include "cloud/reply.h"
+#include "cloud/watcher.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -86,11 +86,11 @@ static void contents(void **state)
 		struct verdict verdict;
 
 		file_reply(&content, &verdict);
-		if (verdict.kind != rows[i].kind || verdict.notice.kind != rows[i].notice)
+		if (verdict.kind != rows[i].kind || verdict.notices[0].kind != rows[i].notice)
 			fail_msg("%s: %d", rows[i].name, (int)verdict.kind);
-		assert_string_equal(verdict.notice.reason, rows[i].reason);
-		if (verdict.notice.kind == NOTICE_STOP)
-			assert_int_equal(verdict.notice.deadline_ms - SEEN_MS, rows[i].left_ms);
+		assert_string_equal(verdict.notices[0].reason, rows[i].reason);
+		if (verdict.notices[0].kind == NOTICE_STOP)
+			assert_int_equal(verdict.notices[0].deadline_ms - SEEN_MS, rows[i].left_ms);
 	}
 }
 
@@ -176,8 +176,10 @@ static void identity_is_the_paths_end(void **state)
 	memset(path, 'd', sizeof(path));
 	memcpy(path + sizeof(path) - 5, "/end", 5);
 	file_reply(&content, &verdict);
-	assert_int_equal(strlen(verdict.notice.identity), sizeof(verdict.notice.identity) - 1);
-	assert_string_equal(verdict.notice.identity + strlen(verdict.notice.identity) - 4, "/end");
+	assert_int_equal(strlen(verdict.notices[0].identity),
+			 sizeof(verdict.notices[0].identity) - 1);
+	assert_string_equal(verdict.notices[0].identity + strlen(verdict.notices[0].identity) - 4,
+			    "/end");
 }
 
 /* Only a deadline that the file does not name is a guess. */
@@ -214,7 +216,7 @@ static void guessed_deadlines(void **state)
 
 		file_reply(&content, &verdict);
 		assert_int_equal(verdict.kind, VERDICT_POSITIVE);
-		if (verdict.notice.guessed != rows[i].guessed)
+		if (verdict.notices[0].guessed != rows[i].guessed)
 			fail_msg("%s", rows[i].text);
 	}
 }

@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "base/clock.h"
-#include "cloud/reply.h"
+#include "cloud/watcher.h"
 
 #include <string.h>
 
@@ -69,12 +69,12 @@ static void preempted_and_maintenance(void **state)
 			fail_msg("%s: %d %d", rows[i].name, (int)preempted.kind,
 				 (int)maintenance.kind);
 		if (preempted.kind == VERDICT_POSITIVE) {
-			assert_int_equal(preempted.notice.kind, NOTICE_STOP);
-			assert_int_equal(preempted.notice.deadline_ms, 31000);
+			assert_int_equal(preempted.notices[0].kind, NOTICE_STOP);
+			assert_int_equal(preempted.notices[0].deadline_ms, 31000);
 		}
 		if (maintenance.kind == VERDICT_POSITIVE) {
-			assert_int_equal(maintenance.notice.kind, NOTICE_ADVICE);
-			assert_int_equal(maintenance.notice.deadline_ms, CLOCK_NEVER);
+			assert_int_equal(maintenance.notices[0].kind, NOTICE_ADVICE);
+			assert_int_equal(maintenance.notices[0].deadline_ms, CLOCK_NEVER);
 		}
 		if (preempted.kind == VERDICT_ABSENT)
 			assert_non_null(strstr(preempted.why, "hostNetwork"));
@@ -110,8 +110,8 @@ static void a_longer_notice_where_configured(void **state)
 		if (!good)
 			continue;
 		gcp_preempted_reply(&reply, &context, &verdict);
-		assert_int_equal(verdict.notice.deadline_ms, 1000 + rows[i].notice_ms);
-		assert_true(verdict.notice.guessed);
+		assert_int_equal(verdict.notices[0].deadline_ms, 1000 + rows[i].notice_ms);
+		assert_true(verdict.notices[0].guessed);
 	}
 }
 
@@ -144,8 +144,8 @@ static void a_termination_for_maintenance_nears(void **state)
 
 		gcp_maintenance_reply(&reply, &context, &verdict);
 		assert_int_equal(verdict.kind, VERDICT_POSITIVE);
-		assert_int_equal(verdict.notice.kind, rows[i].kind);
-		assert_true(verdict.notice.deadline_ms == rows[i].deadline_ms);
+		assert_int_equal(verdict.notices[0].kind, rows[i].kind);
+		assert_true(verdict.notices[0].deadline_ms == rows[i].deadline_ms);
 	}
 }
 
@@ -196,8 +196,8 @@ static void upcoming_maintenance(void **state)
 			fail_msg("%s: %d", rows[i].body, (int)verdict.kind);
 		if (verdict.kind != VERDICT_POSITIVE)
 			continue;
-		assert_int_equal(verdict.notice.kind, NOTICE_ADVICE);
-		assert_string_equal(verdict.notice.reason, rows[i].reason);
+		assert_int_equal(verdict.notices[0].kind, NOTICE_ADVICE);
+		assert_string_equal(verdict.notices[0].reason, rows[i].reason);
 	}
 }
 

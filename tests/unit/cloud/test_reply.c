@@ -1,7 +1,7 @@
 /* Bodies, and whose clock to believe. */
 #include "unit.h"
 
-#include "cloud/reply.h"
+#include "cloud/watcher.h"
 
 #include <string.h>
 

@@ -6,6 +6,7 @@
 #include "base/text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "unit.h"
@@ -22,7 +23,7 @@ static void write_down(const struct source_table *chosen, char *text, size_t cap
 {
 	text[0] = '\0';
 	for (size_t i = 0; i < chosen->count; i++) {
-		const struct source_entry *source = &chosen->items[i];
+		const struct watcher *source = &chosen->items[i];
 		size_t used = strlen(text);
 
 		snprintf(text + used, capacity - used, "%s%s%s%s", i > 0 ? " " : "",
@@ -50,6 +51,22 @@ static void what_is_chosen(void **state)
 		{"auto",
 			NULL, {LAPTOP, .endpoints[METADATA_AZURE] = NAMED,
 				.endpoints[METADATA_GOOGLE] = NAMED}, "gcp azure"},
+		{"auto", NULL, {.dmi_readable = true, .dmi_vendor = "Xen", .dmi_bios = "4.11.amazon"},
+			"aws"},
+		{"auto",
+			NULL, {.dmi_readable = true, .dmi_vendor = "Google",
+				.dmi_product = "Google Compute Engine"}, "gcp"},
+		{"auto",
+			NULL, {.dmi_readable = true, .dmi_vendor = "Microsoft Corporation",
+				.dmi_chassis = "7783-7084-3265-9085-8269-3286-77"}, "azure"},
+		/* Hyper-V at home */
+		{"auto",
+			NULL, {.dmi_readable = true, .dmi_vendor = "Microsoft Corporation",
+				.dmi_product = "Virtual Machine", .dmi_chassis = "1"}, ""},
+		{"auto", NULL, {EC2, .endpoints[METADATA_AZURE] = NAMED}, "azure"},
+		/* where tokens come from says nothing of notices */
+		{"auto", NULL, {EC2, .endpoints[METADATA_AZURE_IDENTITY] = NAMED}, "aws"},
+		{"auto", NULL, {.endpoints[METADATA_AWS] = NAMED}, "aws"},
 		{"none", NULL, {EC2}, ""},
 		{"none", "2h", {EC2}, "deadline:2h"},
 		{NULL, "2h", {EC2}, "aws deadline:2h"},
@@ -115,6 +132,31 @@ static void what_is_refused(void **state)
 	}
 }
 
+static void the_environment(void **state)
+{
+	struct environment environment;
+
+	(void)state;
+	unsetenv("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+	setenv("GCE_METADATA_HOST", "new", 1);
+	setenv("AWS_EC2_METADATA_DISABLED", "TRUE", 1);
+	setenv("AWS_METADATA_SERVICE_TIMEOUT", "5", 1);
+	setenv("REPRIEVE_GCP_NOTICE", "120s", 1);
+	detect_read_environment(&environment);
+	assert_string_equal(environment.gcp_notice, "120s");
+	assert_string_equal(environment.endpoints[METADATA_AWS].url, "http://169.254.169.254");
+	assert_false(environment.endpoints[METADATA_AWS].is_named);
+	assert_string_equal(environment.endpoints[METADATA_GOOGLE].url, "http://new");
+	assert_true(environment.endpoints[METADATA_GOOGLE].is_named);
+	assert_true(environment.aws.is_disabled);
+	assert_int_equal(environment.aws.timeout_ms, 5000);
+	unsetenv("GCE_METADATA_HOST");
+	unsetenv("REPRIEVE_GCP_NOTICE");
+	detect_read_environment(&environment);
+	assert_string_equal(environment.gcp_notice, "");
+	assert_false(environment.endpoints[METADATA_GOOGLE].is_named);
+}
+
 static void names(void **state)
 {
 	(void)state;
@@ -156,9 +198,8 @@ static void the_probe(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_chosen),
-		cmocka_unit_test(what_is_refused),
-		cmocka_unit_test(names),
+		cmocka_unit_test(what_is_chosen),  cmocka_unit_test(what_is_refused),
+		cmocka_unit_test(the_environment), cmocka_unit_test(names),
 		cmocka_unit_test(the_probe),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

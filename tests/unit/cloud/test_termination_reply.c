@@ -1,7 +1,7 @@
 /* Canned answers of Alibaba's and Tencent's metadata services. */
 #include "unit.h"
 
-#include "cloud/reply.h"
+#include "cloud/watcher.h"
 
 #include <string.h>
 
@@ -64,9 +64,9 @@ static void termination_times(void **state)
 			fail_msg("%d %s: %d", rows[i].status, rows[i].body, (int)verdict.kind);
 		if (verdict.kind != VERDICT_POSITIVE)
 			continue;
-		assert_int_equal(verdict.notice.kind, NOTICE_STOP);
-		assert_int_equal(verdict.notice.deadline_ms - NOW_MS, rows[i].left_ms);
-		assert_string_equal(verdict.notice.source, rows[i].form->source);
+		assert_int_equal(verdict.notices[0].kind, NOTICE_STOP);
+		assert_int_equal(verdict.notices[0].deadline_ms - NOW_MS, rows[i].left_ms);
+		assert_string_equal(verdict.notices[0].source, rows[i].form->source);
 	}
 }
 
