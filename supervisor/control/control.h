@@ -130,8 +130,8 @@ bool session_member_is_gone(const char *job, unsigned member);
 
 /*
  * How `reprieve checkpoint` and `reprieve status` talk to a running supervisor. One JSON object per
- * line, one request at a time, any number of replies to each. The server closes the connection
- * after the last reply, once the client has shut down its side. Only root and the user who runs the
+ * line, one request a connection, any number of replies to it. The server closes the connection
+ * after the last reply. Only root and the user who runs the
  * supervisor may connect.
  *
  *	{"do":"checkpoint","wait":true} ->

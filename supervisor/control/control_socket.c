@@ -20,17 +20,16 @@
 #define UNSENT_MOST 65536
 #define HEAR_MS 100 /* for who has connected and not yet said what it wants */
 
-/* A connection, and at the same time the one request that it may have open. */
+/* A connection, which is for one request. */
 struct control_request {
 	struct source source;
 	struct control_socket *control_socket;
 	char input[REQUEST_MOST];
 	size_t input_size;
 	struct bytes output;
-	bool in_progress; /* the handler has it */
-	bool ended;       /* the client sends no more */
-	bool in_callback; /* inside `asked`: the connection must not be freed */
-	bool held;        /* for control_socket_answer_held() */
+	bool asked;    /* the request was read; nothing more is */
+	bool finished; /* the last reply is in `output` */
+	bool held;     /* for control_socket_answer_held() */
 };
 
 struct control_socket {
@@ -58,7 +57,7 @@ static void abort_connection(struct control_request *request)
 {
 	struct control_socket *control_socket = request->control_socket;
 
-	if (request->in_progress && control_socket->handler.gone)
+	if (request->asked && !request->finished && control_socket->handler.gone)
 		control_socket->handler.gone(control_socket->handler.arg, request);
 	close_connection(request);
 }
@@ -81,16 +80,17 @@ static bool send_output(struct control_request *request)
 	return true;
 }
 
-/* The events to wait for follow from the state alone. epoll always reports hang-ups. */
-static void update_poll_events(struct control_request *request)
+/* Closes the connection once all is answered and sent. The events to wait for follow from the state
+ * alone; epoll always reports hang-ups. */
+static void settle_connection(struct control_request *request)
 {
-	uint32_t events = 0;
-
-	if (!request->ended && !request->in_progress)
-		events |= EPOLLIN;
-	if (request->output.size > 0)
-		events |= EPOLLOUT;
-	loop_change(request->control_socket->loop, &request->source, events, NULL);
+	if (request->finished && request->output.size == 0)
+		close_connection(request);
+	else
+		loop_change(request->control_socket->loop, &request->source,
+			    (request->asked ? 0 : EPOLLIN) |
+				    (request->output.size > 0 ? EPOLLOUT : 0),
+			    NULL);
 }
 
 void control_request_reply(struct control_request *request, json_t *reply)
@@ -102,7 +102,7 @@ void control_request_reply(struct control_request *request, json_t *reply)
 	    bytes_append(&request->output, "\n", 1, NULL) < 0 || !send_output(request))
 		shutdown(request->source.fd, SHUT_RDWR); /* the loop sees the hang-up */
 	free(text);
-	update_poll_events(request);
+	settle_connection(request);
 }
 
 json_t *control_failure(const char *text)
@@ -110,52 +110,11 @@ json_t *control_failure(const char *text)
 	return json_pack("{s:s, s:s}", "event", "failed", "error", text);
 }
 
-static void handle_request(struct control_request *request, size_t length)
-{
-	struct control_socket *control_socket = request->control_socket;
-	struct err err;
-	auto_json json_t *message = json_parse(request->input, length, &err);
-
-	if (!message || !json_is_object(message)) {
-		control_request_reply(request,
-				      control_failure(message ? "not a JSON object" : err.text));
-		return;
-	}
-	request->in_progress = true;
-	control_socket->handler.asked(control_socket->handler.arg, request, message);
-}
-
-/* Handles the requests that have arrived completely, one at a time. */
-static void handle_requests(struct control_request *request)
-{
-	while (!request->in_progress) {
-		char *end = memchr(request->input, '\n', request->input_size);
-
-		if (!end)
-			break;
-		size_t length = (size_t)(end - request->input);
-		request->in_callback = true;
-		handle_request(request, length);
-		request->in_callback = false;
-		request->input_size -= length + 1;
-		memmove(request->input, end + 1, request->input_size);
-	}
-	if (!request->in_progress && request->input_size == sizeof(request->input)) {
-		control_request_reply(request, control_failure("the request is too long"));
-		request->input_size = 0;
-		request->ended = true;
-	}
-	if (!request->in_progress && request->ended && request->output.size == 0)
-		close_connection(request);
-	else
-		update_poll_events(request);
-}
-
 void control_request_finish(struct control_request *request)
 {
-	request->in_progress = request->held = false;
-	if (!request->in_callback)
-		handle_requests(request);
+	request->finished = true;
+	request->held = false;
+	settle_connection(request);
 }
 
 void control_request_answer(struct control_request *request, json_t *reply)
@@ -177,16 +136,36 @@ void control_socket_answer_held(struct control_socket *control_socket, json_t *r
 	json_decref(reply);
 }
 
-static bool receive_input(struct control_request *request)
+/* Hands the request to the handler once its line is complete, which may close the connection. */
+static void receive_request(struct control_request *request)
 {
+	struct control_handler *handler = &request->control_socket->handler;
 	ssize_t got = recv(request->source.fd, request->input + request->input_size,
 			   sizeof(request->input) - request->input_size, MSG_DONTWAIT);
+	auto_json json_t *message = NULL;
+	struct err err;
+	char *end;
 
-	if (got < 0)
-		return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
-	request->ended = got == 0;
+	if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+		return;
+	if (got <= 0) {
+		abort_connection(request);
+		return;
+	}
 	request->input_size += (size_t)got;
-	return true;
+	end = memchr(request->input, '\n', request->input_size);
+	if (!end && request->input_size < sizeof(request->input))
+		return;
+	request->asked = true;
+	settle_connection(request);
+	if (end)
+		message = json_parse(request->input, (size_t)(end - request->input), &err);
+	if (json_is_object(message))
+		handler->asked(handler->arg, request, message);
+	else
+		control_request_answer(request, control_failure(!end ? "the request is too long"
+								: message ? "not a JSON object"
+									  : err.text));
 }
 
 static void connection_ready(struct source *source, uint32_t events)
@@ -195,20 +174,12 @@ static void connection_ready(struct source *source, uint32_t events)
 
 	/* A client may send a request and hang up at once. The request still has an effect, so it
 	 * is read first. */
-	if ((events & EPOLLIN) && !request->ended && !request->in_progress &&
-	    !receive_input(request)) {
-		abort_connection(request);
-		return;
-	}
-	if ((events & (EPOLLHUP | EPOLLERR)) &&
-	    (request->in_progress || !(events & EPOLLIN) || request->ended)) {
-		abort_connection(request);
-		return;
-	}
-	if (!send_output(request))
+	if ((events & EPOLLIN) && !request->asked)
+		receive_request(request);
+	else if ((events & (EPOLLHUP | EPOLLERR)) || !send_output(request))
 		abort_connection(request);
 	else
-		handle_requests(request);
+		settle_connection(request);
 }
 
 static bool peer_is_allowed(int fd)
@@ -273,7 +244,7 @@ void control_socket_hear(struct control_socket *control_socket, bool last)
 		struct control_request *request = control_socket->connections[i];
 		struct pollfd fd = {.events = POLLIN};
 
-		if (!request || request->in_progress || request->ended)
+		if (!request || request->asked)
 			continue;
 		fd.fd = request->source.fd;
 		if (poll(&fd, 1, (int)clock_left_ms(until_ms)) > 0)

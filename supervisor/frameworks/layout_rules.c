@@ -1,4 +1,4 @@
-#include "layout_rules.h"
+#include "frameworks.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

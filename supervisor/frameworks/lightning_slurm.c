@@ -1,4 +1,4 @@
-#include "lightning_slurm.h"
+#include "frameworks.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

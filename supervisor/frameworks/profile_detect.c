@@ -1,9 +1,8 @@
-#include "profile_detect.h"
+#include "frameworks.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "lightning_slurm.h"
 #include "workspace/workspace.h"
 
 #include <stdlib.h>

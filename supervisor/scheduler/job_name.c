@@ -1,4 +1,4 @@
-#include "job_name.h"
+#include "scheduler.h"
 
 #include "base/cleanup.h"
 #include "base/digest.h"

@@ -1,4 +1,4 @@
-#include "outcome.h"
+#include "scheduler.h"
 
 #include "process/process.h"
 

@@ -1,8 +1,7 @@
-#include "slurm_deadline.h"
+#include "slurm.h"
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "slurm_task_barrier.h"
 
 #include <stdlib.h>
 

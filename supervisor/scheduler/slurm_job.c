@@ -1,4 +1,4 @@
-#include "slurm_job.h"
+#include "slurm.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-#include "termination_message.h"
+#include "scheduler.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

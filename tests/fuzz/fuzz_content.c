@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/cleanup.h"
-#include "frameworks/file_format.h"
+#include "frameworks/frameworks.h"
 
 static const char *const names[] = {"model.safetensors", "model.ubj", "trainer_state.json",
 				    "model.pt", "part.distcp"};

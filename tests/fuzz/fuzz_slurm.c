@@ -3,8 +3,8 @@
 
 #include "base/cleanup.h"
 #include "doctor/doctor.h"
-#include "frameworks/lightning_slurm.h"
-#include "scheduler/slurm_job.h"
+#include "frameworks/frameworks.h"
+#include "scheduler/slurm.h"
 
 static void diagnose(const char *text)
 {

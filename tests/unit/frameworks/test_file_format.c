@@ -3,7 +3,7 @@
  * there). Each is judged whole as it is, and never when it is cut off, wherever that is. The rows
  * below are what files cannot be made to say so easily.
  */
-#include "frameworks/file_format.h"
+#include "frameworks/frameworks.h"
 
 #include "base/file.h"
 #include "base/text.h"

@@ -2,7 +2,7 @@
  * Each row is a directory: its files by name, a pointer's text behind "=", files of the save that
  * is being judged behind "+". What must be told follows as "path: why", in the order of telling.
  */
-#include "frameworks/layout_rules.h"
+#include "frameworks/frameworks.h"
 
 #include "base/text.h"
 #include "workspace/checkpoint_name.h"

@@ -1,4 +1,4 @@
-#include "frameworks/lightning_slurm.h"
+#include "frameworks/frameworks.h"
 
 #include "base/file.h"
 #include "base/text.h"

@@ -1,4 +1,4 @@
-#include "scheduler/exit_policy.h"
+#include "scheduler/scheduler.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

@@ -1,5 +1,5 @@
 /* Which name a job gets, from the environments that schedulers really give. */
-#include "scheduler/job_name.h"
+#include "scheduler/scheduler.h"
 
 #include "base/text.h"
 

@@ -1,4 +1,4 @@
-#include "scheduler/outcome.h"
+#include "scheduler/scheduler.h"
 
 #include "unit.h"
 

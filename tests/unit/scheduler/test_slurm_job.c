@@ -1,5 +1,5 @@
 /* What scontrol tells of a job, as 22.05 writes it. */
-#include "scheduler/slurm_job.h"
+#include "scheduler/slurm.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -1,4 +1,4 @@
-#include "scheduler/slurm_requeue.h"
+#include "scheduler/slurm.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

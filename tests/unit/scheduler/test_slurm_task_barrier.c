@@ -1,4 +1,4 @@
-#include "scheduler/slurm_task_barrier.h"
+#include "scheduler/slurm.h"
 
 #include "base/clock.h"
 #include "storage_fixture.h"

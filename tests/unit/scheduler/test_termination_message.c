@@ -1,4 +1,4 @@
-#include "scheduler/termination_message.h"
+#include "scheduler/scheduler.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

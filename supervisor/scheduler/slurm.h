@@ -1,0 +1,281 @@
+/* What is Slurm's alone; scheduler.h brings it with it. */
+#ifndef SLURM_H
+#define SLURM_H
+
+#include "base/loop.h"
+#include "base/workers.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* --- slurm_job.c --- */
+
+/*
+ * Parses what scontrol prints about a job (scontrol(1), tested with 22.05). PURE except for
+ * the local time zone, in which Slurm prints times, and for slurm_job_query().
+ */
+
+/* The fields of `scontrol --oneliner show job ID`. */
+struct slurm_job {
+	char state[32];     /* "RUNNING", "COMPLETING", ...; "": missing */
+	bool requeueable;   /* Requeue=1: --requeue, or JobRequeue of the cluster */
+	bool batch;         /* started by sbatch: there is a script to start again */
+	bool preempted;     /* PreemptTime is set: the grace time has begun */
+	int64_t preempt_ms; /* PreemptTime, milliseconds since 1970; valid if preempted */
+	char partition[64];
+	int script_signal; /* ExitCode: the signal that ended the batch script; 0: none has */
+	long restarts;     /* -1: missing */
+	/* EndTime, milliseconds since 1970: the end of the grace time or of the time limit; 0:
+	 * missing */
+	int64_t end_ms;
+};
+
+/* False: the text does not describe a job. */
+bool slurm_job_parse(const char *text, struct slurm_job *job);
+
+/*
+ * The id of this job for scontrol. An element of an array is named by both numbers, because the
+ * number of the array alone means all of its elements. False: it does not fit, or has other
+ * characters than digits.
+ */
+bool slurm_job_id(const char *job, const char *array_job, const char *array_task, char *id,
+		  size_t capacity);
+
+/* The value of KEY, in the form "KEY=VALUE" between blanks or, as `scontrol show config` prints it,
+ * "KEY   = VALUE" up to the end of the line. False, and "": there is none. */
+bool slurm_value(const char *text, const char *key, char *value, size_t capacity);
+/* The number at the start of it; -1: there is none. */
+long slurm_number(const char *text, const char *key);
+
+/* What Slurm does by itself with a batch job whose script ends with an exit code (slurm.conf(5):
+ * RequeueExit, RequeueExitHold). */
+enum slurm_exit_rule {
+	SLURM_EXIT_UNKNOWN, /* nobody has told the configuration */
+	SLURM_EXIT_NOTHING,
+	SLURM_EXIT_REQUEUES,
+	SLURM_EXIT_HOLDS, /* it requeues the job, and holds it until somebody releases it */
+};
+/* `config`: the output of `scontrol show config`; NULL: there is none. */
+enum slurm_exit_rule slurm_exit_rule(const char *config, int code);
+
+/* What the configuration says of the time from a SIGTERM to SIGKILL, in milliseconds; -1: not known
+ * or not asked for. */
+struct slurm_times {
+	int64_t kill_wait_ms; /* KillWait: after the SIGTERM of a job that Slurm ends */
+	int64_t grace_ms;     /* GraceTime of the partition: after that of a preemption */
+};
+
+/* SIGNALING is a flag of a job that runs, while a signal is on its way to its nodes:
+ * --signal, or the SIGTERM at the begin of a grace time (job_state_string() in Slurm's
+ * src/common/slurm_protocol_defs.c names the flag in place of the state). */
+bool slurm_job_is_running(const struct slurm_job *job);
+struct slurm_job_end {
+	int64_t at_ms;   /* milliseconds since 1970 */
+	const char *why; /* for people; NULL: `deadline_ms` stands */
+};
+
+/*
+ * When the job will end after a SIGTERM that came at `now_ms`, `deadline_ms` at the latest. A job
+ * that Slurm is ending already (scancel, requeue, preemption without a grace time, the time limit)
+ * has KillWait, and its EndTime is when that began. One that runs has until EndTime, which is the
+ * end of the grace time if it is preempted; where it has no time limit, Slurm shows no EndTime, and
+ * the grace time counts from PreemptTime.
+ */
+struct slurm_job_end slurm_job_end(const struct slurm_job *job, const struct slurm_times *times,
+				   int64_t now_ms, int64_t deadline_ms);
+
+/*
+ * Whose death is a notice: our parent `parent`, if it is the process that Slurm itself has started
+ * (`task`: SLURM_TASK_PID), as the shell of a batch script that does not start us by exec. When it
+ * ends, the job is over for Slurm, and what it has left behind runs outside of the allocation. 0:
+ * Slurm has started us, or somebody else has.
+ */
+pid_t slurm_job_script(const char *task, pid_t parent);
+
+/* --signal=[{R|B}[R|B]:]NAME[@SECONDS] in a line of a batch script. */
+struct slurm_signal_option {
+	bool given;
+	bool to_shell;  /* B: to the batch shell alone */
+	bool is_notice; /* SIGTERM or SIGUSR1: Reprieve takes them for the announcement of the end
+			 */
+};
+struct slurm_signal_option slurm_signal_option(const char *line);
+
+/* Does a batch script ask by that for a notice ahead of its time limit? sbatch(1) reads the lines
+ * before the first command; of several, the last counts. */
+bool slurm_script_asks_for_notice(const char *script);
+
+/* What a run of the job `holder` is to ours, of the job `own`, in whose checkpoint directory it is
+ * or was. */
+enum slurm_neighbour {
+	SLURM_STRANGER,
+	SLURM_TASK,    /* another task of the same step, which has several */
+	SLURM_ELEMENT, /* another element of the same array */
+};
+/* `tasks`: SLURM_STEP_NUM_TASKS, `task`: SLURM_PROCID, which may stand behind the name
+ * (job_name.h), `element`: of whatever scheduler's array (job_name_element()); NULL: not set. */
+enum slurm_neighbour slurm_job_neighbour(const char *holder, const char *own, const char *tasks,
+					 const char *task, const char *element);
+
+/* ": ...": what to do about such a run that uses the checkpoint directory; of an element
+ * job_name_element() says it. */
+const char *slurm_neighbour_advice(enum slurm_neighbour neighbour);
+
+/* The result of running scontrol. */
+enum slurm_query_result {
+	SLURM_QUERY_OK,
+	SLURM_QUERY_NO_PROGRAM, /* scontrol is not installed, as in a container */
+	SLURM_QUERY_FAILED,     /* it failed or timed out */
+};
+
+#define SLURM_JOB_ID_SIZE 48
+/* Asks scontrol for what slurm_job_end() needs of them. Blocks for at most `timeout_ms` a call. */
+void slurm_times_query(const struct slurm_job *job, int64_t timeout_ms, struct slurm_times *times);
+
+/* Runs `scontrol show job` for the job that this process is in, and parses its output. Blocks for
+ * at most `timeout_ms`. `id` gets the id of the job; "": the environment has none. */
+enum slurm_query_result slurm_job_query(int64_t timeout_ms, char id[SLURM_JOB_ID_SIZE],
+					struct slurm_job *job);
+
+/* slurm_script_asks_for_notice() of this job, or SBATCH_SIGNAL in its environment. scontrol is
+ * asked for the script. False also where nobody tells, as of an option on sbatch's command line.
+ * Blocks for at most `timeout_ms`. */
+bool slurm_signal_query(int64_t timeout_ms);
+
+/* --- slurm_deadline.c --- */
+
+/*
+ * Slurm's SIGTERM does not say how much time is left: KillWait, unless --signal or the partition's
+ * GraceTime gives more (slurm_job_end()). scontrol knows, and is asked on a thread.
+ */
+
+/* Zeroed, but for the first three members, which the caller sets. */
+struct slurm_deadline {
+	struct loop *loop;
+	/* On the loop: the job ends at `deadline_ms` of CLOCK_MONOTONIC, before what was asked
+	 * about; `reason`: why. */
+	void (*earlier)(void *arg, int64_t deadline_ms, const char *reason);
+	void *arg;
+
+	/* this file's own */
+	struct workers *workers; /* NULL: never asked yet */
+	bool asking;             /* while true, the worker owns the members below */
+	int64_t deadline_ms;
+	struct storage *storage;
+	enum slurm_query_result asked;
+	struct slurm_job answer;
+	struct slurm_times times;
+	int64_t signal_wall_ms; /* when the signal came, milliseconds since 1970 */
+};
+
+/*
+ * Asks for a deadline before `deadline_ms`, and tells the other tasks of the step through `storage`
+ * that this one has had the notice (slurm_task_barrier.h); NULL: not through this one. Nothing
+ * happens outside of a Slurm job, or while it is asked. Does not block; borrows `storage` until
+ * slurm_deadline_release().
+ */
+void slurm_deadline_query(struct slurm_deadline *slurm_deadline, int64_t deadline_ms,
+			  struct storage *storage);
+/* Blocks for the answer: a few seconds at most. */
+void slurm_deadline_release(struct slurm_deadline *slurm_deadline);
+
+/* --- slurm_requeue.c --- */
+
+/*
+ * Should a job that was preempted under Slurm requeue itself? Only if nobody else does it, and
+ * never if its user has cancelled it.
+ *
+ * The end of its time, and the signal that it has asked for ahead of it (--signal), announce one
+ * thing. Whichever comes first is the notice, and the earlier deadline counts: the limit, or
+ * --grace after the signal. A job that asks for the signal asks for its requeue by that, also where
+ * it has ended before the signal would have come. One that does not is meant to end at its limit.
+ *
+ * The facts about Slurm are from scontrol(1), sbatch(1) and
+ * slurm.conf(5), tested with 22.05. PURE, except for slurm_requeue_run().
+ */
+
+struct slurm_requeue_facts {
+	bool wanted;    /* --requeue auto, in a job of Slurm's */
+	bool preempted; /* the outcome: there was a notice, and the work is durable */
+	bool lost;      /* the outcome: there was a notice, and the newest work is not durable */
+	bool durable;   /* some checkpoint is durable, perhaps an older one */
+	bool at_limit;  /* the only notice was the job's own time limit */
+	bool signalled; /* AT_LIMIT: the job asks for a signal ahead of that, as far as is known */
+	const char *task;  /* SLURM_PROCID; NULL: not set */
+	long restarts;     /* SLURM_RESTART_COUNT; 0: not set */
+	bool script_ended; /* our parent was slurm_job_script(), and has ended */
+	enum slurm_query_result asked;
+	struct slurm_job job; /* valid if `asked` is SLURM_QUERY_OK */
+	int exit_code;        /* that we leave with */
+};
+
+enum slurm_requeue_verdict {
+	SLURM_REQUEUE,
+	SLURM_SKIP_SILENTLY, /* nothing to requeue, or another task does it */
+	SLURM_SKIP_NOTE,     /* not requeued, as intended */
+	SLURM_SKIP_WARN,     /* not requeued, and the user has to do something */
+};
+
+struct slurm_requeue {
+	enum slurm_requeue_verdict verdict;
+	const char *why; /* a sentence to log; NULL: none; with SLURM_REQUEUE it is a warning */
+	bool code_may_requeue; /* skipped, but Slurm may requeue it for its exit code */
+};
+
+/* If scontrol does not answer, the job may have been cancelled, so it is not requeued. */
+struct slurm_requeue slurm_requeue_decide(const struct slurm_requeue_facts *facts);
+
+/* What to log of such a job, by what Slurm does with our exit code, if the batch script ends with
+ * it as well. The caller frees. */
+char *slurm_requeue_say(const struct slurm_requeue *decision, enum slurm_exit_rule rule,
+			int exit_code);
+
+/* Does the decision depend on whether the job asks for a signal? */
+bool slurm_requeue_needs_signal(const struct slurm_requeue_facts *facts);
+
+/* Does the decision depend on scontrol's answer? */
+bool slurm_requeue_needs_job(const struct slurm_requeue_facts *facts);
+
+/* All borrowed. */
+struct slurm_requeue_run {
+	/* of `facts`, what is known before the environment and scontrol are asked: the first five,
+	 * `script_ended` and `exit_code` */
+	struct slurm_requeue_facts facts;
+	struct storage *storage; /* where the other tasks are waited for; may be NULL */
+	int64_t seen_ms;         /* of the stop notice, monotonic; 0: there is none */
+	int64_t deadline_ms;
+	/* Called just before: Slurm kills this step as soon as it gets the command. */
+	void (*requeueing)(void *arg, const char *id);
+	void *arg;
+};
+
+/* The last step of a job's end. Logs the decision and what fails. Blocks for scontrol, 20 s a call
+ * at most, for slurm_task_barrier_await(), and after the script's end until Slurm has written down
+ * how it has ended, 15 s at most. */
+void slurm_requeue_run(const struct slurm_requeue_run *run);
+
+/* --- slurm_task_barrier.c --- */
+
+/*
+ * Several tasks of one srun, each with its own supervisor and job name. A requeue kills them all
+ * (after KillWait, 30 s by default), so task 0, which requeues, waits until the tasks that save
+ * have finished. They meet in the store, the only thing that they share (storage_barrier_arrive()):
+ * each puts a marker when it gets the notice ("3-here"), and another at its end ("3-through"). A
+ * task without a first marker (no supervisor, another store) is not waited for.
+ *
+ * For the task that this process is in, by the variables of srun's processes. With `storage` NULL,
+ * or where this is not one of several tasks, these functions do nothing.
+ */
+
+/* At the notice, on a worker: marks this task as started. Blocks for one PUT, 5 s at most. */
+void slurm_task_barrier_join(struct storage *storage);
+/* At the end, if there was a notice: marks it as finished. Blocks as above. */
+void slurm_task_barrier_leave(struct storage *storage);
+/* Blocks until all started tasks have finished, or until shortly before the deadline: a third of
+ * the time, between 5 and 20 s, stays for the requeue, because a busy controller is slow.
+ * `seen_ms`: when the notice came. Both monotonic. */
+void slurm_task_barrier_await(struct storage *storage, int64_t seen_ms, int64_t deadline_ms);
+
+#endif
