@@ -4,11 +4,11 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/terminal_line.h"
 #include "base/text.h"
 #include "control/control.h"
 #include "options/options.h"
 #include "scheduler/scheduler.h"
+#include "status_text.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -108,22 +108,6 @@ struct request_result {
 	bool asked, saved; /* what is still under way when the time is over */
 };
 
-static void print_durable(json_t *reply)
-{
-	json_t *seconds = json_object_get(reply, "seconds");
-	char text[24];
-
-	terminal_print("saved: %s, %s", json_text_or(reply, "id", "?"),
-		       text_bytes((uint64_t)json_number_or(reply, "bytes", 0), text, sizeof(text)));
-	if (json_number_or(reply, "step", -1) >= 0)
-		printf(", step %lld", (long long)json_number_or(reply, "step", -1));
-	printf(", durable");
-	if (json_is_number(seconds))
-		printf(" in %s",
-		       text_duration(json_seconds_or(reply, "seconds", 0), text, sizeof(text)));
-	putchar('\n');
-}
-
 static void print_requested(json_t *reply)
 {
 	size_t i;
@@ -155,7 +139,9 @@ static void print_reply(void *arg, json_t *reply)
 	} else if (text_equal(event, "durable")) {
 		request_result->settled = true;
 		if (!client->json)
-			print_durable(reply);
+			json_say("saved: [{id}|?], {bytes:bytes}[, step {step}], durable[ in "
+				 "{seconds:time}]",
+				 reply);
 	} else if (text_equal(event, "asked")) {
 		request_result->settled = client->no_wait;
 		request_result->asked |= json_array_size(json_object_get(reply, "pids")) > 0;
@@ -164,7 +150,7 @@ static void print_reply(void *arg, json_t *reply)
 	} else if (text_equal(event, "saved")) {
 		request_result->saved = true;
 	} else if (text_equal(event, "rank_progress") && !client->json) {
-		terminal_line_print("%s", json_text_or(reply, "text", ""));
+		json_say("{text}", reply);
 	}
 	fflush(stdout);
 }

@@ -7,6 +7,7 @@
 #include "costs.h"
 #include "options/options.h"
 #include "scheduler/scheduler.h"
+#include "status_text.h"
 #include "store_command.h"
 #include "verbs.h"
 
@@ -104,72 +105,60 @@ static void print_decision(void *arg, const struct snapshot_info *info, unsigned
 				    : "no rule keeps it");
 }
 
-static void print_cost(const struct forget_options *options, const struct forget_result *result)
-{
-	double price = options->price;
-	uint64_t after = result->bytes_before - result->collected.bytes_removed;
-	char before_text[24], after_text[24], before_price[24], after_price[24];
-
-	printf("stored: %s, %s %s",
-	       text_bytes(result->bytes_before, before_text, sizeof(before_text)),
-	       options->dry_run ? "then" : "now",
-	       text_bytes(after, after_text, sizeof(after_text)));
-	if (price > 0)
-		printf("; about %s, %s %s a month (an estimate: storage alone, at $%g per GB)",
-		       storage_price_format(storage_price_per_month(result->bytes_before, price),
-					    before_price, sizeof(before_price)),
-		       options->dry_run ? "then" : "now",
-		       storage_price_format(storage_price_per_month(after, price), after_price,
-					    sizeof(after_price)),
-		       price);
-	printf("\n");
-}
-
-static void print_summary(const struct listing *listing, const struct forget_result *result)
-{
-	const struct forget_options *options = listing->options;
-	const struct garbage_result *collected = &result->collected;
-	char freed[24], waiting[24];
-
-	printf("%s %u snapshot%s, %s %u; %s %s in %u pack%s\n",
-	       options->dry_run ? "would keep" : "kept", result->kept, result->kept == 1 ? "" : "s",
-	       options->dry_run ? "forget" : "forgot", result->forgotten,
-	       options->dry_run ? "free" : "freed",
-	       text_bytes(collected->bytes_removed, freed, sizeof(freed)), collected->packs_removed,
-	       collected->packs_removed == 1 ? "" : "s");
-	if (collected->packs_deferred > 0)
-		printf("%s more that no snapshot needs stay for now: too young (--sweep-age), or "
-		       "newer than the newest good snapshot\n",
-		       text_bytes(collected->bytes_deferred, waiting, sizeof(waiting)));
-	if (result->refused.count > 0)
-		log_warn("the store refuses to remove %u object%s, which stay%s: %s",
-			 result->refused.count, result->refused.count == 1 ? "" : "s",
-			 result->refused.count == 1 ? "s" : "", result->refused.first);
-	print_cost(options, result);
-}
-
-static void print_summary_json(const struct listing *listing, const struct forget_result *result)
+static json_t *summary_json(const struct listing *listing, const struct forget_result *result)
 {
 	const struct forget_options *options = listing->options;
 	const struct store_command *command = &options->store_command;
 	double price = options->price;
 	uint64_t after = result->bytes_before - result->collected.bytes_removed;
 
-	json_print(json_pack("{s:s, s:s, s:b, s:i, s:i, s:I, s:I, s:i, s:I, s:f, s:f, s:f, s:i, "
-			     "s:s?, s:O}",
-			     "store", command->store, "job", command->job, "dry_run",
-			     options->dry_run, "kept", (int)result->kept, "forgotten",
-			     (int)result->forgotten, "bytes_before",
-			     (json_int_t)result->bytes_before, "bytes_freed",
-			     (json_int_t)result->collected.bytes_removed, "packs_removed",
-			     (int)result->collected.packs_removed, "bytes_waiting",
-			     (json_int_t)result->collected.bytes_deferred, "price", price,
-			     "cost_before", storage_price_per_month(result->bytes_before, price),
-			     "cost_after", storage_price_per_month(after, price), "refused",
-			     (int)result->refused.count, "first_refused",
-			     result->refused.count > 0 ? result->refused.first : NULL, "snapshots",
-			     listing->rows),
-		   true);
+	return json_pack("{s:s, s:s, s:b, s:i, s:i, s:I, s:I, s:i, s:I, s:f, s:f, s:f, s:i, "
+			 "s:s?, s:O}",
+			 "store", command->store, "job", command->job, "dry_run", options->dry_run,
+			 "kept", (int)result->kept, "forgotten", (int)result->forgotten,
+			 "bytes_before", (json_int_t)result->bytes_before, "bytes_freed",
+			 (json_int_t)result->collected.bytes_removed, "packs_removed",
+			 (int)result->collected.packs_removed, "bytes_waiting",
+			 (json_int_t)result->collected.bytes_deferred, "price", price,
+			 "cost_before", storage_price_per_month(result->bytes_before, price),
+			 "cost_after", storage_price_per_month(after, price), "refused",
+			 (int)result->refused.count, "first_refused",
+			 result->refused.count > 0 ? result->refused.first : NULL, "snapshots",
+			 listing->rows);
+}
+
+static void print_summary(const struct forget_result *result, json_t *summary)
+{
+	double price = json_number_value(json_object_get(summary, "price"));
+	char text[24];
+
+	json_object_set_new(summary, "bytes_after",
+			    json_integer((json_int_t)(result->bytes_before -
+						      result->collected.bytes_removed)));
+	for (int i = 0; i < 2 && price > 0; i++) {
+		const char *name = i == 0 ? "cost_before" : "cost_after";
+		double cost = json_number_value(json_object_get(summary, name));
+
+		json_object_set_new(summary, name,
+				    json_string(storage_price_format(cost, text, sizeof(text))));
+	}
+	snprintf(text, sizeof(text), "$%g", price);
+	json_object_set_new(summary, "price", json_string(price > 0 ? text : ""));
+	json_say("[{dry_run:?}would keep|kept] {kept} snapshot{kept:s}, [{dry_run:?}forget|forgot] "
+		 "{forgotten}; [{dry_run:?}free|freed] {bytes_freed:bytes} in {packs_removed} "
+		 "pack{packs_removed:s}",
+		 summary);
+	json_say("[{bytes_waiting:+bytes} more that no snapshot needs stay for now: too young "
+		 "(--sweep-age), or newer than the newest good snapshot]",
+		 summary);
+	if (result->refused.count > 0)
+		log_warn("the store refuses to remove %u object%s, which stay%s: %s",
+			 result->refused.count, result->refused.count == 1 ? "" : "s",
+			 result->refused.count == 1 ? "s" : "", result->refused.first);
+	json_say("stored: {bytes_before:bytes}, [{dry_run:?}then|now] {bytes_after:bytes}[; about "
+		 "{cost_before}, [{dry_run:?}then|now] {cost_after} a month (an estimate: storage "
+		 "alone, at {price} per GB)]",
+		 summary);
 }
 
 int cmd_forget(int argc, char **argv)
@@ -181,7 +170,7 @@ int cmd_forget(int argc, char **argv)
 		.price = -1,
 	};
 	const struct store_command *command = &options.store_command;
-	auto_json json_t *rows = json_array();
+	auto_json json_t *rows = json_array(), *summary = NULL;
 	struct listing listing = {.options = &options, .rows = rows};
 	struct forget_request request = {.decided = print_decision, .arg = &listing};
 	struct forget_result result;
@@ -206,9 +195,10 @@ int cmd_forget(int argc, char **argv)
 	code = result.kept + result.forgotten == 0 ? store_command_check_job(command) : -1;
 	if (code >= 0)
 		return code;
+	summary = summary_json(&listing, &result);
 	if (command->json)
-		print_summary_json(&listing, &result);
+		json_print(steal(&summary), true);
 	else
-		print_summary(&listing, &result);
+		print_summary(&result, summary);
 	return result.refused.count > 0 ? EXIT_FAILURE : 0;
 }

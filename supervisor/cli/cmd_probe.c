@@ -2,11 +2,10 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/terminal_line.h"
-#include "base/text.h"
 #include "control/control.h"
 #include "options/options.h"
 #include "scheduler/scheduler.h"
+#include "status_text.h"
 #include "telemetry/telemetry.h"
 #include "verbs.h"
 
@@ -29,21 +28,18 @@ static void print_probe_result(struct probe_run *probe_run, const char *job, jso
 	int64_t at_risk_ms = json_seconds_or(status, "at_risk_seconds", -1);
 	struct health_probe_result answer =
 		health_probe_decide(probe_run->kind, probe_run->fresh_ms, status);
-	char age[32];
+	auto_json json_t *line =
+		json_pack("{s:s, s:b, s:s, s:o}", "job", job, "ok", answer.passed, "phase",
+			  answer.phase, "at_risk_seconds",
+			  at_risk_ms < 0 ? json_null() : json_real((double)at_risk_ms / 1000));
 
 	probe_run->failed |= !answer.passed;
-	if (probe_run->json) {
-		json_print(json_pack("{s:s, s:b, s:s, s:o}", "job", job, "ok", answer.passed,
-				     "phase", answer.phase, "at_risk_seconds",
-				     at_risk_ms < 0 ? json_null()
-						    : json_real((double)at_risk_ms / 1000)),
-			   false);
-		return;
-	}
-	terminal_print("%s %s: %s", answer.passed ? "ok" : "fail", job, answer.phase);
-	if (at_risk_ms >= 0)
-		printf(", %s of work not durable", text_duration(at_risk_ms, age, sizeof(age)));
-	printf("\n");
+	if (probe_run->json)
+		json_print(steal(&line), false);
+	else
+		json_say("[{ok:?}ok|fail] {job}: {phase}[, {at_risk_seconds:time} of work not "
+			 "durable]",
+			 line);
 }
 
 static void probe_session(struct probe_run *probe_run, const struct session_info *info)

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "control/control.h"
 #include "scheduler/scheduler.h"
+#include "status_text.h"
 #include "store_command.h"
 #include "upload/upload.h"
 #include "verbs.h"
@@ -63,21 +64,18 @@ const struct verb verb_save = {
 static void print_saved(const struct store_command *command, struct snapshot_id id,
 			const struct save_result *result, int64_t milliseconds)
 {
-	char text[SNAPSHOT_ID_TEXT], size[24], sent[24], time[32];
+	char text[SNAPSHOT_ID_TEXT];
+	auto_json json_t *saved =
+		json_pack("{s:s, s:i, s:I, s:I, s:f}", "id", snapshot_id_format(id, text), "files",
+			  (int)result->files, "bytes", (json_int_t)result->bytes, "bytes_sent",
+			  (json_int_t)result->bytes_sent, "seconds", (double)milliseconds / 1000);
 
-	snapshot_id_format(id, text);
-	if (command->json) {
-		json_print(json_pack("{s:s, s:i, s:I, s:I, s:f}", "id", text, "files",
-				     (int)result->files, "bytes", (json_int_t)result->bytes,
-				     "bytes_sent", (json_int_t)result->bytes_sent, "seconds",
-				     (double)milliseconds / 1000),
-			   true);
-		return;
-	}
-	printf("saved %s: %u file%s, %s (%s written) in %s\n", text, result->files,
-	       result->files == 1 ? "" : "s", text_bytes(result->bytes, size, sizeof(size)),
-	       text_bytes(result->bytes_sent, sent, sizeof(sent)),
-	       text_duration(milliseconds, time, sizeof(time)));
+	if (command->json)
+		json_print(steal(&saved), true);
+	else
+		json_say("saved {id}: {files} file{files:s}, {bytes:bytes} ({bytes_sent:bytes} "
+			 "written) in {seconds:time}",
+			 saved);
 }
 
 static void show_progress(void *arg, const struct save_progress *now)

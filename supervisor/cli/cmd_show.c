@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/terminal_line.h"
 #include "base/text.h"
+#include "status_text.h"
 #include "store_command.h"
 #include "verbs.h"
 
@@ -28,41 +29,32 @@ const struct verb verb_show = {
 
 static void print_entry(json_t *entry)
 {
-	const char *path = json_text_or(entry, "path", NULL);
 	const char *type = json_text_or(entry, "type", "?");
-	const char *target = json_text_or(entry, "target", NULL);
+	auto_free char *what =
+		json_fill("[{path}|(a name that is not UTF-8)][ -> {target}]", entry);
 	char size[24] = "";
 
 	if (text_equal(type, "file"))
 		text_bytes((uint64_t)json_number_or(entry, "size", 0), size, sizeof(size));
-	terminal_line_print("  %-9s  %04o  %9s  %s%s%s",
+	terminal_line_print("  %-9s  %04o  %9s  %s",
 			    json_is_true(json_object_get(entry, "running")) ? "running" : type,
-			    (unsigned)json_number_or(entry, "mode", 0) & 07777, size,
-			    path ? path : "(a name that is not UTF-8)", target ? " -> " : "",
-			    target ? target : "");
+			    (unsigned)json_number_or(entry, "mode", 0) & 07777, size, what);
 }
 
 /* Of a gang: what each member has given. One without a checkpoint may have files beside one. */
 static void print_part(json_t *part, size_t member, json_t *step)
 {
-	long long files = (long long)json_number_or(part, "files", 0);
-	bool without = files == 0 || json_is_false(json_object_get(part, "checkpoint"));
-	char size[24], at[40] = "";
+	auto_json json_t *all = json_copy(part);
+	bool has = !json_is_false(json_object_get(part, "checkpoint"));
 
-	if (json_is_integer(step) && !without)
-		snprintf(at, sizeof(at), ", step %lld", (long long)json_integer_value(step));
-	if (json_is_true(json_object_get(part, "gone")))
-		terminal_line_print("  member %zu: had left before", member);
-	else if (files == 0)
-		terminal_line_print("  member %zu on %s: no checkpoint", member,
-				    json_text_or(part, "host", "?"));
-	else
-		terminal_line_print("  member %zu on %s%s: %s%s in %lld file%s", member,
-				    json_text_or(part, "host", "?"), at,
-				    without ? "no checkpoint, " : "",
-				    text_bytes((uint64_t)json_number_or(part, "bytes", 0), size,
-					       sizeof(size)),
-				    files, files == 1 ? "" : "s");
+	json_object_set_new(all, "member", json_integer((json_int_t)member));
+	if (has)
+		json_object_set(all, "step", step);
+	json_object_set_new(all, "without", json_boolean(!has));
+	json_say("  member {member}[{gone:?}: had left before| on [{host}|?][{files:+}[, step "
+		 "{step}]: [{without:?}no checkpoint, ]{bytes:bytes} in {files} file{files:s}|: no "
+		 "checkpoint]]",
+		 all);
 }
 
 static void print_parts(json_t *parts, json_t *step)
@@ -78,11 +70,18 @@ static void print_parts(json_t *parts, json_t *step)
 
 int cmd_show(int argc, char **argv)
 {
+	static const char *const lines[] = {
+		"snapshot  [{id}|?] of job {job}",
+		"created   [{created}|?] on [{host}|?]",
+		"reason    [{reason}|?]",
+		"[step      {step}]",
+		"follows   [{parent}|nothing]",
+		"size      {bytes:bytes} in {files} file{files:s}",
+	};
 	auto_(store_command_end) struct store_command store_command = {0};
 	auto_json json_t *body = NULL;
 	struct snapshot_id id;
 	struct err err;
-	char text[24];
 	size_t i;
 	json_t *entry;
 	int code = store_command_begin(&verb_show, argc, argv, &store_command);
@@ -99,18 +98,9 @@ int cmd_show(int argc, char **argv)
 		json_print(steal(&body), true);
 		return 0;
 	}
-	terminal_line_print("snapshot  %s of job %s", json_text_or(body, "id", "?"),
-			    store_command.job);
-	terminal_line_print("created   %s on %s", json_text_or(body, "created", "?"),
-			    json_text_or(body, "host", "?"));
-	terminal_line_print("reason    %s", json_text_or(body, "reason", "?"));
-	if (json_number_or(body, "step", -1) >= 0)
-		printf("step      %lld\n", (long long)json_number_or(body, "step", -1));
-	terminal_line_print("follows   %s", json_text_or(body, "parent", "nothing"));
-	printf("size      %s in %lld file%s\n",
-	       text_bytes((uint64_t)json_number_or(body, "bytes", 0), text, sizeof(text)),
-	       (long long)json_number_or(body, "files", 0),
-	       json_number_or(body, "files", 0) == 1 ? "" : "s");
+	json_object_set_new(body, "job", json_string(store_command.job));
+	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		json_say(lines[i], body);
 	print_parts(json_object_get(body, "parts"), json_object_get(body, "step"));
 	json_array_foreach(json_object_get(body, "entries"), i, entry) print_entry(entry);
 	return 0;

@@ -306,21 +306,14 @@ static void print_answers(const struct status_run *status_run)
 
 /* --- until they have ended --- */
 
-static char *end_text(const struct watched_run *run)
-{
-	char *text;
-
-	if (run->ended)
-		return status_text_end(run->ended);
-	text = text_format("%s has ended: %s", run->job,
-			   "its supervisor was killed, or the machine stopped it");
-	text_to_printable(text);
-	return text;
-}
-
 static void note_end(struct status_run *status_run, struct watched_run *run)
 {
-	auto_free char *text = end_text(run);
+	auto_json json_t *killed = json_pack("{s:s}", "job", run->job);
+	auto_free char *text =
+		run->ended ? status_text_end(run->ended)
+			   : json_fill("{job} has ended: its supervisor was killed, or the machine "
+				       "stopped it",
+				       killed);
 
 	run->over = true;
 	if (status_run->code == 0)

@@ -9,160 +9,115 @@
 #include <string.h>
 
 #define PLAN_PREFIX "plan: "
-
-/* --- lines --- */
-
-static void add_line(struct bytes *text, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static void add_line(struct bytes *text, const char *format, ...)
-{
-	auto_free char *line = NULL;
-	va_list args;
-
-	va_start(args, format);
-	line = text_format_list(format, args);
-	va_end(args);
-	text_to_printable(line);
-	bytes_format(text, NULL, "%s\n", line);
-}
-
-static const char *format_ago(json_t *answer, const char *name, char *buffer, size_t capacity)
-{
-	json_t *seconds = json_object_get(answer, name);
-	char time[32];
-
-	buffer[0] = '\0';
-	if (json_is_number(seconds))
-		snprintf(buffer, capacity, ", %s ago",
-			 text_duration(json_seconds_or(answer, name, 0), time, sizeof(time)));
-	return buffer;
-}
-
-/* How far the training is beyond this step. */
-static const char *format_behind(json_t *answer, int64_t step, char *buffer, size_t capacity)
-{
-	json_t *training = json_object_get(answer, "training");
-	int64_t steps = json_number_or(training, "step", -1) - step;
-
-	buffer[0] = '\0';
-	if (step >= 0 && steps > 0)
-		snprintf(buffer, capacity, ", %lld step%s behind", (long long)steps,
-			 steps == 1 ? "" : "s");
-	return buffer;
-}
-
-static void add_recovery_point(struct bytes *text, json_t *answer, const char *what, const char *id,
-			       const char *step_name, const char *age_name)
-{
-	int64_t step = json_number_or(answer, step_name, -1);
-	char ago[48], behind[48], step_text[40] = "";
-
-	if (step >= 0)
-		snprintf(step_text, sizeof(step_text), "%sstep %lld", id[0] ? ", " : "",
-			 (long long)step);
-	add_line(text, "  %-9s %s%s%s%s", what, id, step_text,
-		 format_ago(answer, age_name, ago, sizeof(ago)),
-		 format_behind(answer, step, behind, sizeof(behind)));
-}
-
-static void add_training(struct bytes *text, json_t *training)
-{
-	int64_t each_ms = json_seconds_or(training, "step_seconds", 0);
-	char ago[48], time[32], mean[48] = "";
-
-	if (each_ms > 0)
-		snprintf(mean, sizeof(mean), ", %s each",
-			 text_duration(each_ms, time, sizeof(time)));
-	add_line(text, "  %-9s step %lld%s%s", "training",
-		 (long long)json_number_or(training, "step", -1), mean,
-		 format_ago(training, "seconds", ago, sizeof(ago)));
-}
-
-static void add_durable(struct bytes *text, json_t *answer)
-{
-	const char *durable = json_text_or(answer, "durable", "");
-
-	if (durable[0])
-		add_recovery_point(text, answer, "durable", durable, "step", "durable_seconds");
-	else
-		add_line(text, "  %-9s nothing yet", "durable");
-	if (json_is_true(json_object_get(answer, "waiting")))
-		add_recovery_point(text, answer, "waiting", "a newer checkpoint", "newest_step",
-				   "newest_seconds");
-}
-
-static void add_upload(struct bytes *text, json_t *answer)
-{
-	json_t *saving = json_object_get(answer, "saving");
-	struct progress_facts facts = {
-		.done = (uint64_t)json_number_or(saving, "bytes_done", 0),
-		.total = (uint64_t)json_number_or(saving, "bytes_total", 0),
-		.rate = (uint64_t)json_number_or(saving, "bytes_per_second", 0),
-		.still_ms = 1000 * json_number_or(saving, "still_seconds", 0),
-	};
-	char line[200];
-
-	if (json_is_object(saving))
-		add_line(text, "  %-9s %s", "sending",
-			 progress_text_line(&facts, line, sizeof(line)));
-	if (json_is_true(json_object_get(answer, "behind")))
-		add_line(text, "  %-9s the upload has fallen behind", "warning");
-}
-
-/* --- a preemption: what it would cost, and what is known of it --- */
-
-static void add_forecast(struct bytes *text, json_t *answer)
-{
-	const char *loss = json_text_or(answer, "loss", "");
-	const char *plan = json_text_or(answer, "plan", "");
-
-	/* What a notice that stands will cost is not known before its end. */
-	if (loss[0] && !json_is_object(json_object_get(answer, "notice")))
-		add_line(text, "  %-9s %s", "at risk", loss);
-	if (text_starts(plan, PLAN_PREFIX))
-		add_line(text, "  %-9s %s%s", "plan",
-			 json_is_object(json_object_get(answer, "notice")) ? "" : "at a notice: ",
-			 plan + strlen(PLAN_PREFIX));
-}
-
-static void add_notice(struct bytes *text, json_t *notice)
-{
-	json_t *seconds = json_object_get(notice, "seconds_left");
-	char time[32], left[64] = "";
-
-	if (!json_is_object(notice))
-		return;
-	if (json_is_number(seconds))
-		snprintf(left, sizeof(left), "%s left: ",
-			 text_duration(json_seconds_or(notice, "seconds_left", 0), time,
-				       sizeof(time)));
-	add_line(text, "  %-9s %s%s from %s (%s), until %.19sZ", "notice", left,
-		 json_text_or(notice, "kind", ""), json_text_or(notice, "source", ""),
-		 json_text_or(notice, "reason", ""), json_text_or(notice, "deadline", "?"));
-}
-
-static void add_sources(struct bytes *text, json_t *sources)
-{
-	json_t *source;
-	size_t i;
-
-	if (json_array_size(sources) == 0)
-		add_line(text, "  %-9s SIGTERM alone", "notices");
-	json_array_foreach(sources, i, source)
-	{
-		const char *why = json_text_or(source, "why", "");
-
-		add_line(text, "  %-9s %s: %s%s%s", i == 0 ? "notices" : "",
-			 json_text_or(source, "name", "?"), json_text_or(source, "health", "?"),
-			 why[0] ? ": " : "", why);
-	}
-}
-
-/* --- the other machines --- */
-
 /* So many members are named, those first of whom there is something to say. */
 #define MEMBERS_NAMED 16
+
+/* --- templates --- */
+
+/* `kind` is what stands behind the colon. False: there is no such value. */
+static bool add_value(struct bytes *out, json_t *value, const char *kind)
+{
+	double number = json_number_value(value);
+	const char *text = json_string_value(value);
+	char buffer[40];
+
+	if (text_equal(kind, "?"))
+		return json_is_true(value);
+	if (text_equal(kind, "!"))
+		return !value || json_is_null(value);
+	if (text_equal(kind, "s")) {
+		bytes_format(out, NULL, "%s", number == 1 ? "" : "s");
+		return true;
+	}
+	if (!text && (!json_is_number(value) || number < 0 || (*kind == '+' && number == 0)))
+		return false;
+	if (!text && strstr(kind, "time"))
+		text = text_duration((int64_t)(number * 1000), buffer, sizeof(buffer));
+	else if (!text && strstr(kind, "bytes"))
+		text = text_bytes((uint64_t)number, buffer, sizeof(buffer));
+	else if (!text)
+		snprintf(buffer, sizeof(buffer), "%.0f", number), text = buffer;
+	if (text_equal(kind, "date"))
+		bytes_format(out, NULL, "%.19sZ", text);
+	else
+		bytes_format(out, NULL, "%s", text);
+	return *text;
+}
+
+/* "{name.member:kind}". */
+static bool fill_value(struct bytes *out, json_t *from, const char **at)
+{
+	size_t length = strcspn(*at, "}");
+	auto_free char *name = text_copy_n(*at + 1, length - 1);
+	char *kind = strchr(name, ':'), *rest = name, *member;
+	json_t *value = from;
+
+	*at += length + 1;
+	if (kind)
+		*kind++ = '\0';
+	while ((member = strsep(&rest, ".")))
+		value = json_object_get(value, member);
+	return add_value(out, value, kind ? kind : "");
+}
+
+/* Up to the end of a group or of the template. False: a value is missing. */
+static bool fill(struct bytes *out, json_t *from, const char **at)
+{
+	bool whole = true, done;
+	size_t before;
+
+	while (**at && !strchr("|]", **at)) {
+		if (**at == '{') {
+			whole &= fill_value(out, from, at);
+		} else if (**at != '[') {
+			bytes_append(out, (*at)++, 1, NULL);
+		} else {
+			done = false;
+			do {
+				(*at)++;
+				before = out->size;
+				if (!fill(out, from, at) || done)
+					out->size = before;
+				else
+					done = true;
+			} while (**at == '|');
+			*at += **at == ']';
+		}
+	}
+	return whole;
+}
+
+char *json_fill(const char *template, json_t *from)
+{
+	auto_(bytes_release) struct bytes out = {0};
+	char *text;
+
+	fill(&out, from, &template);
+	text = text_copy_n(out.data ? (const char *)out.data : "", out.size);
+	text_to_printable(text);
+	return text;
+}
+
+void json_say(const char *template, json_t *from)
+{
+	auto_free char *line = json_fill(template, from);
+
+	if (*line)
+		puts(line);
+}
+
+/* None if nothing of it is there. */
+static void add_line(struct bytes *text, const char *label, const char *template, json_t *from)
+{
+	auto_free char *line = json_fill(template, from);
+
+	if (*line)
+		bytes_format(text, NULL, "%s%s\n", label, line);
+}
+
+#define NONE "            "
+
+/* --- the other machines of a gang --- */
 
 static bool has_number(json_t *numbers, int64_t number)
 {
@@ -178,49 +133,41 @@ static bool has_number(json_t *numbers, int64_t number)
 }
 
 /* What is known of a member, and not more: one that was killed cannot say so. */
-static const char *format_state(json_t *member, char text[64])
-{
-	const char *supervisor = json_text_or(member, "supervisor", "");
-	char time[32];
-
-	if (text_equal(supervisor, "gone"))
-		return "its supervisor is gone";
-	if (text_equal(supervisor, "answers"))
-		return "goes on";
-	if (!json_is_number(json_object_get(member, "heard_seconds")))
-		return json_text_or(member, "state", "?");
-	snprintf(text, 64, "nothing heard for %s",
-		 text_duration(json_seconds_or(member, "heard_seconds", 0), time, sizeof(time)));
-	return text;
-}
-
 static bool add_member(struct bytes *text, json_t *member, json_t *round, bool notable)
 {
 	int64_t number = json_number_or(member, "member", 0);
-	const char *host = json_text_or(member, "host", "");
 	const char *state = json_text_or(member, "state", "?");
+	const char *supervisor = json_text_or(member, "supervisor", "");
 	bool ended = !text_equal(state, "goes on") && !text_equal(state, "has not ended");
-	bool gone = text_equal(json_text_or(member, "supervisor", ""), "gone");
+	bool gone = text_equal(supervisor, "gone");
 	bool missing = has_number(json_object_get(round, "missing"), number);
 	bool given = has_number(json_object_get(round, "given"), number);
-	char buffer[64];
 
 	if ((missing || ended || gone) != notable)
 		return false;
-	add_line(text, "  %-9s member %lld%s%s: %s%s", "", (long long)number, host[0] ? " on " : "",
-		 host, format_state(member, buffer),
-		 missing ? ", its part is missing"
-		 : given ? ", has given its part"
-			 : "");
+	json_object_set_new(member, "gone", json_boolean(gone));
+	json_object_set_new(member, "answers", json_boolean(text_equal(supervisor, "answers")));
+	json_object_set_new(member, "missing", json_boolean(missing));
+	json_object_set_new(member, "given", json_boolean(given));
+	add_line(text, NONE,
+		 "member {member}[ on {host}]: [{gone:?}its supervisor is gone|{answers:?}goes "
+		 "on|nothing heard for {heard_seconds:time}|{state}|?][{missing:?}, its part is "
+		 "missing|{given:?}, has given its part]",
+		 member);
 	return true;
 }
 
-static void add_members(struct bytes *text, json_t *gang, json_t *round)
+static void add_gang(struct bytes *text, json_t *gang)
 {
-	json_t *list = json_object_get(gang, "list"), *member;
+	auto_json json_t *list = json_deep_copy(json_object_get(gang, "list"));
+	json_t *round = json_object_get(gang, "round"), *member;
 	int64_t members = json_number_or(gang, "members", 0), named = 0;
 	size_t i;
 
+	if (!json_is_object(gang))
+		return;
+	add_line(text, "  gang      ",
+		 "member {member} of {members}[{over:?}, whose attempt is over]", gang);
 	for (int notable = 1; notable >= 0; notable--)
 		json_array_foreach(list, i, member)
 		{
@@ -228,46 +175,24 @@ static void add_members(struct bytes *text, json_t *gang, json_t *round)
 				named += add_member(text, member, round, notable);
 		}
 	if (named < members)
-		add_line(text, "  %-9s and %lld more (--json)", "", (long long)(members - named));
-}
-
-static void add_round(struct bytes *text, json_t *gang, json_t *round)
-{
-	json_t *step = json_object_get(round, "step"), *why = json_object_get(round, "why");
-	const char *unknown = json_text_or(round, "unknown", "");
-	char at[40] = "", more[400] = "";
-
-	if (json_is_integer(step))
-		snprintf(at, sizeof(at), ", step %lld", (long long)json_integer_value(step));
-	if (json_is_array(json_object_get(round, "given")))
-		snprintf(more, sizeof(more), ", %zu of %lld parts are there",
-			 json_array_size(json_object_get(round, "given")),
-			 (long long)json_number_or(gang, "members", 0) -
-				 (long long)json_array_size(json_object_get(round, "without")));
-	else if (unknown[0])
-		snprintf(more, sizeof(more), ", and whose parts are there is not known: %.300s",
-			 unknown);
-	else if (json_is_object(why))
-		snprintf(more, sizeof(more), " by member %lld: %.300s",
-			 (long long)json_number_or(why, "member", 0),
-			 json_text_or(why, "reason", ""));
-	add_line(text, "  %-9s %s%s: %s%s", "round", json_text_or(round, "id", "?"), at,
-		 json_text_or(round, "state", "?"), more);
-}
-
-static void add_gang(struct bytes *text, json_t *gang)
-{
-	json_t *round = json_object_get(gang, "round");
-
-	if (!json_is_object(gang))
+		bytes_format(text, NULL, NONE "and %lld more (--json)\n",
+			     (long long)(members - named));
+	if (!json_is_object(round))
 		return;
-	add_line(text, "  %-9s member %lld of %lld%s", "gang",
-		 (long long)json_number_or(gang, "member", 0),
-		 (long long)json_number_or(gang, "members", 0),
-		 json_is_true(json_object_get(gang, "over")) ? ", whose attempt is over" : "");
-	add_members(text, gang, round);
-	if (json_is_object(round))
-		add_round(text, gang, round);
+	if (json_is_array(json_object_get(round, "given"))) {
+		json_object_set_new(gang, "there",
+				    json_integer((json_int_t)json_array_size(
+					    json_object_get(round, "given"))));
+		json_object_set_new(gang, "awaited",
+				    json_integer(members -
+						 (int64_t)json_array_size(
+							 json_object_get(round, "without"))));
+	}
+	add_line(text, "  round     ",
+		 "[{round.id}|?][, step {round.step}]: [{round.state}|?][, {there} of {awaited} "
+		 "parts are there|, and whose parts are there is not known: {round.unknown}| by "
+		 "member {round.why.member}: {round.why.reason}]",
+		 gang);
 }
 
 /* --- each checkpoint --- */
@@ -278,7 +203,11 @@ static void add_paths(struct bytes *text, const char *what, json_t *paths)
 	size_t i;
 
 	json_array_foreach(paths, i, path)
-		add_line(text, "    %-9s %s %s", "", what, json_string_value(path));
+	{
+		auto_json json_t *one = json_pack("{s:s, s:O}", "what", what, "path", path);
+
+		add_line(text, NONE "  ", "{what}: {path}", one);
+	}
 }
 
 static int longest_name(json_t *checkpoints)
@@ -304,108 +233,114 @@ static void add_checkpoints(struct bytes *text, json_t *checkpoints)
 	size_t i;
 
 	if (json_array_size(checkpoints) == 0)
-		add_line(text, "  no checkpoint has been written yet");
+		bytes_format(text, NULL, "  no checkpoint has been written yet\n");
 	json_array_foreach(checkpoints, i, checkpoint)
 	{
-		long long missing = (long long)json_number_or(checkpoint, "missing", 0);
 		long long files = (long long)json_number_or(checkpoint, "files", 0);
+		auto_free char *line =
+			text_format("  %-*s  %-9s  %3lld %s  %s", width,
+				    json_text_or(checkpoint, "checkpoint", "?"),
+				    json_text_or(checkpoint, "verdict", "?"), files,
+				    files == 1 ? "file " : "files",
+				    json_text_or(checkpoint, "why", ""));
 
-		add_line(text, "  %-*s  %-9s  %3lld %s  %s", width,
-			 json_text_or(checkpoint, "checkpoint", "?"),
-			 json_text_or(checkpoint, "verdict", "?"), files,
-			 files == 1 ? "file " : "files", json_text_or(checkpoint, "why", ""));
-		if (missing > 0)
-			add_line(text, "    %-9s %lld of the files that earlier ones had: missing",
-				 "", missing);
-		add_paths(text, "open:", json_object_get(checkpoint, "open"));
-		add_paths(text, "incomplete:", json_object_get(checkpoint, "incomplete"));
+		text_to_printable(line);
+		bytes_format(text, NULL, "%s\n", line);
+		add_line(text, NONE "  ",
+			 "[{missing:+} of the files that earlier ones had: missing]", checkpoint);
+		add_paths(text, "open", json_object_get(checkpoint, "open"));
+		add_paths(text, "incomplete", json_object_get(checkpoint, "incomplete"));
 	}
 }
 
-/* ", attempt 3"; "": none is claimed, as of a command that has saved nothing. */
-static const char *attempt_text(json_t *answer, char text[40])
-{
-	long long attempt = json_number_or(answer, "attempt", 0);
+/* --- the whole --- */
 
-	text[0] = '\0';
-	if (attempt > 0)
-		snprintf(text, 40, ", attempt %lld", attempt);
-	return text;
+/* How far the training is beyond the step that the member `of` has. */
+static void add_behind(json_t *answer, const char *name, const char *of)
+{
+	int64_t step = json_number_or(answer, of, -1);
+	int64_t now = json_number_or(json_object_get(answer, "training"), "step", -1);
+
+	if (step >= 0 && now > step)
+		json_object_set_new(answer, name, json_integer(now - step));
 }
+
+static void add_progress(json_t *answer)
+{
+	json_t *saving = json_object_get(answer, "saving");
+	struct progress_facts facts = {
+		.done = (uint64_t)json_number_or(saving, "bytes_done", 0),
+		.total = (uint64_t)json_number_or(saving, "bytes_total", 0),
+		.rate = (uint64_t)json_number_or(saving, "bytes_per_second", 0),
+		.still_ms = 1000 * json_number_or(saving, "still_seconds", 0),
+	};
+	char line[200];
+
+	if (json_is_object(saving))
+		json_object_set_new(answer, "sending",
+				    json_string(progress_text_line(&facts, line, sizeof(line))));
+}
+
+#define TAKEN "superseded by a newer attempt"
+#define FALLEN "the upload has fallen behind"
+#define NOTICE "{notice.kind} from {notice.source} ({notice.reason}), until {notice.deadline:date}"
 
 void status_text_append(struct bytes *text, json_t *answer)
 {
-	json_t *request = json_object_get(answer, "rank_progress");
-	const char *store = json_text_or(answer, "store", "");
-	long long pid = json_number_or(answer, "pid", 0);
-	char process[40] = "", attempt[40];
+	/* What a notice that stands will cost is not known before its end. */
+	static const char *const lines[][2] = {
+		{"", "[{job}|?]: [{state}|?][, attempt {attempt:+}][, pid {pid:+}] (supervisor "
+		     "[{supervisor_pid}|0])"},
+		{"  warning   ",
+		 "[{superseded:?}" TAKEN ": what this one saves is not made durable; end it]"},
+		{"  store     ", "[{store}|none]"},
+		{"  training  ", "[step {training.step}[, {training.step_seconds:+time} each][, "
+				 "{training.seconds:time} ago]]"},
+		{"  durable   ", "[{durable}[, step {step}][, {durable_seconds:time} ago][, "
+				 "{behind_steps} step{behind_steps:s} behind]|nothing yet]"},
+		{"  waiting   ", "[{waiting:?}a newer checkpoint[, step {newest_step}][, "
+				 "{newest_seconds:time} ago][, {newest_behind} "
+				 "step{newest_behind:s} behind]]"},
+		{"  request   ", "[{rank_progress.active:?}{rank_progress.text}]"},
+		{"  sending   ", "[{sending}]"},
+		{"  warning   ", "[{behind:?}" FALLEN "]"},
+		{"  at risk   ", "[{notice:!}{loss}]"},
+		{"  plan      ", "[[{notice:!}at a notice: ]{planned}]"},
+		{"  notice    ", "[[{notice.seconds_left:time} left: ]" NOTICE "]"},
+	};
+	auto_json json_t *all = json_deep_copy(answer);
+	const char *plan = json_text_or(answer, "plan", "");
+	json_t *sources = json_object_get(answer, "sources"), *source;
+	size_t i;
 
-	/* Before its launch the job has none. */
-	if (pid > 0)
-		snprintf(process, sizeof(process), ", pid %lld", pid);
-	add_line(text, "%s: %s%s%s (supervisor %lld)", json_text_or(answer, "job", "?"),
-		 json_text_or(answer, "state", "?"), attempt_text(answer, attempt), process,
-		 (long long)json_number_or(answer, "supervisor_pid", 0));
-	if (json_is_true(json_object_get(answer, "superseded")))
-		add_line(text,
-			 "  %-9s superseded by a newer attempt: what this one saves is not made "
-			 "durable; end it",
-			 "warning");
-	add_line(text, "  %-9s %s", "store", store[0] ? store : "none");
-	if (json_is_object(json_object_get(answer, "training")))
-		add_training(text, json_object_get(answer, "training"));
-	add_durable(text, answer);
-	if (json_is_true(json_object_get(request, "active")))
-		add_line(text, "  %-9s %s", "request", json_text_or(request, "text", ""));
-	add_upload(text, answer);
-	add_forecast(text, answer);
-	add_notice(text, json_object_get(answer, "notice"));
-	add_sources(text, json_object_get(answer, "sources"));
-	add_gang(text, json_object_get(answer, "gang"));
+	add_behind(all, "behind_steps", "step");
+	add_behind(all, "newest_behind", "newest_step");
+	add_progress(all);
+	if (text_starts(plan, PLAN_PREFIX))
+		json_object_set_new(all, "planned", json_string(plan + strlen(PLAN_PREFIX)));
+	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		add_line(text, lines[i][0], lines[i][1], all);
+	if (json_array_size(sources) == 0)
+		bytes_format(text, NULL, "  notices   SIGTERM alone\n");
+	json_array_foreach(sources, i, source)
+		add_line(text, i == 0 ? "  notices   " : NONE, "[{name}|?]: [{health}|?][: {why}]",
+			 source);
+	add_gang(text, json_object_get(all, "gang"));
 	if (json_is_array(json_object_get(answer, "checkpoints")))
 		add_checkpoints(text, json_object_get(answer, "checkpoints"));
 }
 
-/* --- one line --- */
-
 char *status_text_change(json_t *answer)
 {
-	auto_(bytes_release) struct bytes line = {0};
-	const char *durable = json_text_or(answer, "durable", "");
-	int64_t step = json_number_or(answer, "step", -1);
-	json_t *notice = json_object_get(answer, "notice");
-	char *text, attempt[40];
-
-	bytes_format(&line, NULL, "%s: %s%s; durable: %s", json_text_or(answer, "job", "?"),
-		     json_text_or(answer, "state", "?"), attempt_text(answer, attempt),
-		     durable[0] ? durable : "nothing yet");
-	if (durable[0] && step >= 0)
-		bytes_format(&line, NULL, ", step %lld", (long long)step);
-	if (json_is_true(json_object_get(answer, "superseded")))
-		bytes_format(&line, NULL, "; superseded by a newer attempt");
-	if (json_is_object(json_object_get(answer, "saving")))
-		bytes_format(&line, NULL, "; sending a checkpoint");
-	if (json_is_true(json_object_get(answer, "behind")))
-		bytes_format(&line, NULL, "; the upload has fallen behind");
-	if (json_is_object(notice))
-		bytes_format(&line, NULL, "; %s from %s (%s), until %.19sZ",
-			     json_text_or(notice, "kind", ""), json_text_or(notice, "source", ""),
-			     json_text_or(notice, "reason", ""),
-			     json_text_or(notice, "deadline", "?"));
-	text = text_copy_n((const char *)line.data, line.size);
-	text_to_printable(text);
-	return text;
+	return json_fill("[{job}|?]: [{state}|?][, attempt {attempt:+}]; durable: [{durable}[, "
+			 "step {step}]|nothing yet][{superseded:?}; " TAKEN "][{saving:!}|; "
+			 "sending a checkpoint][{behind:?}; " FALLEN "][; " NOTICE "]",
+			 answer);
 }
 
 char *status_text_end(json_t *ended)
 {
-	const char *durable = json_text_or(ended, "durable", "");
-	char *text =
-		text_format("%s has ended: %s (exit %lld); durable: %s",
-			    json_text_or(ended, "job", "?"), json_text_or(ended, "outcome", "?"),
-			    (long long)json_number_or(ended, "exit_code", 0),
-			    durable[0] ? durable : "nothing");
-
-	text_to_printable(text);
-	return text;
+	return json_fill("[{job}|?] has ended: [{outcome}|?] (exit {exit_code}); durable: "
+			 "[{durable}|nothing]",
+			 ended);
 }

@@ -1,11 +1,22 @@
-/* PURE. What a supervisor answers to "status" (control/control.h), in words for people. None
- * of them has a control character of somebody else's in it. */
+/* PURE. What is JSON, in words for people: a supervisor's answer to "status" (control/control.h).
+ * None of them has a control character of somebody else's in it. */
 #ifndef STATUS_TEXT_H
 #define STATUS_TEXT_H
 
 #include "base/text.h"
 
 #include <jansson.h>
+
+/*
+ * Fills a template: "{name.member}" is that value of `from`. "[one|another]" is the first of these
+ * groups whose values are all there; nothing if there is none. A value is there unless it is
+ * missing, null, "", below 0 or a boolean. Kinds: {x:time} of seconds, {x:bytes}, {x:date} up to
+ * the second, {x:+...} only above 0; {x:?} and {x:!} print nothing, and are there if x is true, or
+ * not there; {x:s} is "s" unless x is 1. The caller frees.
+ */
+char *json_fill(const char *template, json_t *from);
+/* Prints it as a line, unless it is empty. */
+void json_say(const char *template, json_t *from);
 
 /* Appends some lines: of the job, its training, what is durable, what a preemption would cost, the
  * notices; and with "checkpoints", each of them. */
