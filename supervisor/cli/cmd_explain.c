@@ -8,6 +8,7 @@
 #include "options/options.h"
 #include "process/process.h"
 #include "scheduler/scheduler.h"
+#include "status_text.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -137,47 +138,35 @@ static json_t *profile_json(const struct profile *profile)
 			 codes, "resharded", list_json(profile->resharded));
 }
 
-static void print_list(const char *label, json_t *list)
-{
-	json_t *item;
-	size_t i;
-
-	json_array_foreach(list, i, item)
-	{
-		if (i == 0)
-			printf("  %-14s ", label);
-		printf("%s%s", i > 0 ? ", " : "", json_string_value(item));
-	}
-	if (i > 0)
-		printf("\n");
-}
-
 static void print_profile(const struct profile *profile)
 {
-	static const char *const found_by[][2] =
-		{{"command has", "words"}, {"or is", "programs"},   {"script imports", "imports"},
-		 {"and contains", "with"}, {"script has", "texts"}, {"files", "files"}};
+	static const char *const lines[] = {
+		"{name}: {title}",
+		"[  command has    {found_by.words}]",
+		"[  or is          {found_by.programs}]",
+		"[  script imports {found_by.imports}]",
+		"[  and contains   {found_by.with}]",
+		"[  script has     {found_by.texts}]",
+		"[  files          {found_by.files}]",
+		"  asking         [{asking.possible:?}{asking.signal} to {asking.whom}, where it "
+		"is "
+		"caught; {asking.note}|cannot be asked: {asking.note}; its periodic checkpoints "
+		"count]",
+		"[  then           it {asking.then}]",
+		"  complete       {complete.note}",
+		"[  torn           {torn_1}]",
+		"[  torn           {torn_2}]",
+		"[  any number     {resharded}]",
+		"[  not saved      {temporary}]",
+		"  resuming       {resuming}",
+	};
 	auto_json json_t *json = profile_json(profile);
-	json_t *asking = json_object_get(json, "asking"), *item;
-	size_t i;
+	json_t *torn = json_object_get(json, "torn");
 
-	printf("%s: %s\n", profile->name, profile->title);
-	for (i = 0; i < sizeof(found_by) / sizeof(found_by[0]); i++)
-		print_list(found_by[i][0],
-			   json_object_get(json_object_get(json, "found_by"), found_by[i][1]));
-	if (profile->ask == PROFILE_ASK_NONE)
-		printf("  %-14s cannot be asked: %s; its periodic checkpoints count\n", "asking",
-		       profile->ask_note);
-	else
-		printf("  %-14s %s to %s, where it is caught; %s\n  %-14s it %s\n", "asking",
-		       json_text_or(asking, "signal", ""), json_text_or(asking, "whom", ""),
-		       profile->ask_note, "then", json_text_or(asking, "then", ""));
-	printf("  %-14s %s\n", "complete", profile->completion_note);
-	json_array_foreach(json_object_get(json, "torn"), i, item)
-		printf("  %-14s %s\n", "torn", json_string_value(item));
-	print_list("any number", json_object_get(json, "resharded"));
-	print_list("not saved", json_object_get(json, "temporary"));
-	printf("  %-14s %s\n", "resuming", profile->resume_note);
+	json_object_set(json, "torn_1", json_array_get(torn, 0));
+	json_object_set(json, "torn_2", json_array_get(torn, 1));
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		json_say(lines[i], json);
 	if (profile->lightning_slurm)
 		printf("  %-14s like Slurm's, for one process outside Slurm whose default_root_dir "
 		       "is the\n  %-14s checkpoint directory: then SIGUSR1 makes it save "
@@ -188,10 +177,7 @@ static void print_profile(const struct profile *profile)
 		printf("  %-14s TMPDIR on the checkpoints' file system, if it is unset and /tmp is "
 		       "on another one\n",
 		       "environment");
-	printf("  %-14s", "exit codes");
-	json_array_foreach(json_object_get(json, "exit_codes"), i, item)
-		printf(" %lld", (long long)json_integer_value(item));
-	printf(": after a request, run it again\n");
+	json_say("  exit codes     {exit_codes}: after a request, run it again", json);
 }
 
 static int explain_profiles(bool json)

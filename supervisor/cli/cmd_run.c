@@ -406,9 +406,9 @@ int cmd_run(int argc, char **argv)
 	result = run_options_parse(argc, argv, &options, &err);
 	if (result != OPTION_PARSED)
 		return result == OPTION_HELPED ? 0 : report_failure(EXIT_USAGE, &err);
-	log_set_level(options.verbosity < 0   ? LOG_LEVEL_WARN
-		      : options.verbosity > 0 ? LOG_LEVEL_DEBUG
-					      : LOG_LEVEL_NOTE);
+	log_set_level(options.quiet     ? LOG_LEVEL_WARN
+		      : options.verbose ? LOG_LEVEL_DEBUG
+					: LOG_LEVEL_NOTE);
 	code = command_check_environment(options.strict);
 	if (code)
 		return code;

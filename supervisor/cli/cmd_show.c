@@ -51,9 +51,10 @@ static void print_part(json_t *part, size_t member, json_t *step)
 	if (has)
 		json_object_set(all, "step", step);
 	json_object_set_new(all, "without", json_boolean(!has));
-	json_say("  member {member}[{gone:?}: had left before| on [{host}|?][{files:+}[, step "
-		 "{step}]: [{without:?}no checkpoint, ]{bytes:bytes} in {files} file{files:s}|: no "
-		 "checkpoint]]",
+	json_object_set_new(all, "empty", json_boolean(json_number_or(part, "files", 0) == 0));
+	json_say("  member {member}[{gone:?}: had left before| on [{host}|?][{empty:?}: no "
+		 "checkpoint|[, step {step}]: [{without:?}no checkpoint, ]{bytes:bytes} in {files} "
+		 "file{files:s}]]",
 		 all);
 }
 

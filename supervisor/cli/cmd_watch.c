@@ -1,8 +1,8 @@
 /*
  * reprieve watch: prints each change of the merged notice, and runs a command on it, without a job.
  *
- * A source says its notice on a thread of its own, which hands it to the main thread by a pipe.
- * There it waits while a command runs: so commands run one after the other.
+ * A source says its notice on a thread of its own, which writes it to a pipe. The main thread reads
+ * no more of it while a command runs: so commands run one after the other.
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -18,6 +18,7 @@
 #include "telemetry/telemetry.h"
 #include "verbs.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -42,7 +43,7 @@ struct watch_line {
 	const char *shell; /* of --exec */
 };
 
-/* What a source says; to be freed. */
+/* What a source says; less than PIPE_BUF, so that it is written as a whole. */
 struct word {
 	bool of_health;
 	struct notice notice;
@@ -52,7 +53,7 @@ struct word {
 struct watching {
 	const struct watch_line *line;
 	char **command; /* NULL: none */
-	int words[2];   /* a pipe of pointers to words */
+	int words[2];   /* a pipe of words */
 	struct notices notices;
 	pid_t pid;          /* of the command and of its group; 0: none runs */
 	int code;           /* CODE_NONE: it is to go on */
@@ -154,53 +155,43 @@ static void print_line(struct watching *watching, const char *text)
 	end_watching(watching, errno == EPIPE ? 0 : EXIT_OWN_FAILURE);
 }
 
-static void print_event(struct watching *watching, const char *event, json_t *about)
+/* A line of JSON, or of text. Takes over `about`. */
+static void print_event(struct watching *watching, const char *event, json_t *about,
+			const char *text)
 {
 	char time[32];
+	auto_json json_t *more = about;
 	auto_json json_t *line =
 		json_pack("{s:s, s:s}", "time", clock_format(clock_wall_ms(), time, sizeof(time)),
 			  "event", event);
-	auto_json json_t *more = about;
-	auto_free char *text = NULL;
+	auto_free char *words = NULL;
 
 	json_object_update(line, more);
-	text = json_dumps(line, JSON_COMPACT | JSON_DIGITS);
-	if (text)
-		print_line(watching, text);
-}
-
-static void print_notice(struct watching *watching, const struct notice *notice)
-{
-	char time[32], text[320];
-	auto_free char *line =
-		text_format("%s %s", clock_format(clock_wall_ms(), time, sizeof(time)),
-			    notice_format(notice, text, sizeof(text)));
-
-	if (watching->line->json)
-		print_event(watching, "notice", notice_format_json(notice));
-	else
-		print_line(watching, line);
+	words = watching->line->json ? json_dumps(line, JSON_COMPACT | JSON_DIGITS)
+				     : text_format("%s %s", time, text);
+	if (words)
+		print_line(watching, words);
 }
 
 /* --- the command --- */
 
-/* A caller frees the list, and `texts`, which hold what the notice says. */
+/* The caller frees the list, and `texts`, which hold what the notice says. */
 static char **command_environment(const struct notice *notice, char *texts[NOTICE_VARIABLES + 1])
 {
-	static const char *const members[NOTICE_VARIABLES][2] = {
-		{"KIND", "kind"},     {"SOURCE", "source"},     {"IDENTITY", "identity"},
-		{"REASON", "reason"}, {"DEADLINE", "deadline"}, {"SECONDS_LEFT", "seconds_left"},
-	};
+	static const char *const members[] = {"kind",   "source",   "identity",
+					      "reason", "deadline", "seconds_left"};
 	auto_json json_t *about = notice_format_json(notice);
 
 	for (size_t i = 0; i < NOTICE_VARIABLES; i++) {
-		json_t *value = json_object_get(about, members[i][1]);
+		json_t *value = json_object_get(about, members[i]);
+		char *name = texts[i] = text_format("REPRIEVE_NOTICE_%s=", members[i]);
 
-		texts[i] = json_is_number(value)
-				   ? text_format("REPRIEVE_NOTICE_%s=%.3f", members[i][0],
-						 json_number_value(value))
-				   : text_format("REPRIEVE_NOTICE_%s=%s", members[i][0],
-						 json_text_or(about, members[i][1], ""));
+		for (name += strlen("REPRIEVE_NOTICE_"); *name != '='; name++)
+			*name = (char)toupper((unsigned char)*name);
+		if (json_is_number(value))
+			text_append(&texts[i], "%.3f", json_number_value(value));
+		else
+			text_append(&texts[i], "%s", json_text_or(about, members[i], ""));
 	}
 	texts[NOTICE_VARIABLES] = NULL;
 	return child_variables((const char *const *)texts, NULL);
@@ -248,35 +239,35 @@ static void end_command(struct watching *watching, int code)
 
 /* --- what comes in, on the sources' threads --- */
 
-static void hand_on(const struct watching *watching, const struct word *word)
-{
-	struct word *copy = memory_new(sizeof(*copy));
-
-	*copy = *word;
-	if (write(watching->words[1], &copy, sizeof(copy)) != sizeof(copy))
-		free(copy);
-}
-
 static void handle_notice(void *arg, const struct notice *notice)
 {
-	hand_on(arg, &(struct word){.notice = *notice});
+	const struct watching *watching = arg;
+	const struct word word = {.notice = *notice};
+
+	(void)!write(watching->words[1], &word, sizeof(word));
 }
 
 static void handle_health(void *arg, const struct source_state *state)
 {
-	hand_on(arg, &(struct word){.of_health = true, .state = *state});
+	const struct watching *watching = arg;
+	const struct word word = {.of_health = true, .state = *state};
+
+	(void)!write(watching->words[1], &word, sizeof(word));
 }
 
 /* --- the main thread --- */
 
 static void hear_notice(struct watching *watching, const struct notice *notice)
 {
+	char text[320];
+
 	if (notices_add(&watching->notices, notice) == NOTICE_NOTHING_NEW)
 		return;
 	/* First of all: it saves, and printing may fail, or hang on a reader that sleeps. */
 	if (watching->command)
 		start_command(watching, notice);
-	print_notice(watching, notice);
+	print_event(watching, "notice", notice_format_json(notice),
+		    notice_format(notice, text, sizeof(text)));
 	if (!watching->command && watching->line->once && notices_stop(&watching->notices))
 		end_watching(watching, 0);
 }
@@ -287,7 +278,7 @@ static void hear_health(struct watching *watching, const struct source_state *st
 
 	notice_format_source(state, text, sizeof(text));
 	if (watching->line->json)
-		print_event(watching, "source", notice_format_source_json(state));
+		print_event(watching, "source", notice_format_source_json(state), text);
 	else if (state->health == SOURCE_ARMED && !state->why[0])
 		log_note("%s", text);
 	else if (state->health != SOURCE_STARTING)
@@ -296,14 +287,14 @@ static void hear_health(struct watching *watching, const struct source_state *st
 
 static void hear_word(struct watching *watching)
 {
-	auto_free struct word *word = NULL;
+	struct word word;
 
 	if (read(watching->words[0], &word, sizeof(word)) != sizeof(word))
 		return;
-	if (word->of_health)
-		hear_health(watching, &word->state);
+	if (word.of_health)
+		hear_health(watching, &word.state);
 	else
-		hear_notice(watching, &word->notice);
+		hear_notice(watching, &word.notice);
 }
 
 static void handle_signal(struct watching *watching, int signals,
@@ -379,7 +370,7 @@ static int watch(struct watching *watching, const struct signals_inherited *inhe
 		code = err_set(err, ERR_NOT_FOUND,
 			       "there is no source to watch: %s; name one with --notice, or give "
 			       "--deadline",
-			       line->sources && text_equal(line->sources, "none")
+			       text_equal(line->sources, "none")
 				       ? "notice sources are disabled by --notice none or "
 					 "REPRIEVE_NOTICE=none"
 				       : "this machine is on no known cloud");

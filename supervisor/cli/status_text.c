@@ -14,6 +14,22 @@
 
 /* --- templates --- */
 
+static bool add_list(struct bytes *out, json_t *list)
+{
+	json_t *item;
+	size_t i;
+
+	json_array_foreach(list, i, item)
+	{
+		if (json_is_string(item))
+			bytes_format(out, NULL, "%s%s", i ? ", " : "", json_string_value(item));
+		else
+			bytes_format(out, NULL, "%s%lld", i ? " " : "",
+				     (long long)json_integer_value(item));
+	}
+	return i > 0;
+}
+
 /* `kind` is what stands behind the colon. False: there is no such value. */
 static bool add_value(struct bytes *out, json_t *value, const char *kind)
 {
@@ -29,6 +45,8 @@ static bool add_value(struct bytes *out, json_t *value, const char *kind)
 		bytes_format(out, NULL, "%s", number == 1 ? "" : "s");
 		return true;
 	}
+	if (json_is_array(value))
+		return add_list(out, value);
 	if (!text && (!json_is_number(value) || number < 0 || (*kind == '+' && number == 0)))
 		return false;
 	if (!text && strstr(kind, "time"))

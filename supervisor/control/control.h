@@ -20,8 +20,8 @@ enum session_line {
 	SESSION_JOB,
 	SESSION_MEMBER,
 	SESSION_PROCESS, /* the job's main process, as process_identity() has it */
-	SESSION_STORE,
-	SESSION_PLACE, /* two lines: boot, checkpoint directory */
+	SESSION_STORE,   /* a URL */
+	SESSION_PLACE,   /* two lines: name of this boot, checkpoint directory, canonical */
 	SESSION_LINES
 };
 
@@ -58,15 +58,9 @@ AUTO(struct session, session_close);
  * -1: the start goes on without. */
 int session_lock_start(const char *job, struct cancel *cancel);
 
-/* Writes down the main process of the job, for whoever starts here when we have been killed. */
-void session_note_job(struct session *session, pid_t pid);
-
-/* Writes down where the job is saved, for the same. `store` is a URL. */
-void session_note_store(struct session *session, const char *store);
-
-/* Writes down the checkpoint directory, canonical, and the name of this boot: from then on there is
- * something for the next start in that directory to read. */
-void session_note_place(struct session *session, const char *directory, const char *boot);
+/* Writes down a line for whoever starts here when we have been killed; takes over `text`. With
+ * SESSION_PLACE there is something for the next start in that directory to read. */
+void session_note(struct session *session, enum session_line line, char *text);
 
 /* Names in the directory. */
 #define SESSION_CONTROL "control.sock"

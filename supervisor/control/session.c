@@ -89,8 +89,7 @@ static int write_about(const char *session, char *const *lines, struct err *err)
 	return file_replace(path, text.data, text.size, err);
 }
 
-/* Takes over `text`. */
-static void note_line(struct session *session, enum session_line line, char *text)
+void session_note(struct session *session, enum session_line line, char *text)
 {
 	free(session->lines[line]);
 	session->lines[line] = text;
@@ -194,21 +193,6 @@ int session_lock_start(const char *job, struct cancel *cancel)
 char *session_path(const struct session *session, const char *name)
 {
 	return session->directory ? text_format("%s/%s", session->directory, name) : NULL;
-}
-
-void session_note_job(struct session *session, pid_t pid)
-{
-	note_line(session, SESSION_PROCESS, process_identity(pid));
-}
-
-void session_note_store(struct session *session, const char *store)
-{
-	note_line(session, SESSION_STORE, text_copy(store));
-}
-
-void session_note_place(struct session *session, const char *directory, const char *boot)
-{
-	note_line(session, SESSION_PLACE, *boot ? text_format("%s\n%s", boot, directory) : NULL);
 }
 
 /* --- those of others --- */

@@ -1,7 +1,6 @@
 #include "doctor.h"
 
 #include "base/cleanup.h"
-#include "base/program.h"
 #include "base/text.h"
 
 #include <ctype.h>
@@ -226,21 +225,10 @@ bool check_slurm_partition(const char *job, char *name, size_t capacity)
 	return true;
 }
 
-/* The output of scontrol; NULL: it failed. The caller frees. Takes over `line`, its words. */
-static char *run_scontrol(char *line, struct err *err)
-{
-	auto_free char *words = line, *said = NULL;
-	char *argv[8] = {(char *)"scontrol"}, *rest = words;
-
-	for (size_t i = 1; i < 7 && rest; i++)
-		argv[i] = strsep(&rest, " ");
-	return program_output(argv, SCONTROL_MS, &said, err) < 0 ? NULL : steal(&said);
-}
-
 bool inspect_slurm(struct check_list *list)
 {
-	struct err err = {0};
-	auto_free char *config = run_scontrol(text_copy("show config"), &err);
+	struct err err = {0}, ignored;
+	auto_free char *config = slurm_scontrol(SCONTROL_MS, &err, "show config");
 	auto_free char *job = NULL, *partition = NULL, *script = NULL;
 	char id[48], name[64];
 	bool in_job = slurm_job_id(getenv("SLURM_JOB_ID"), getenv("SLURM_ARRAY_JOB_ID"),
@@ -259,11 +247,12 @@ bool inspect_slurm(struct check_list *list)
 		return true;
 	}
 	if (in_job) {
-		job = run_scontrol(text_format("--oneliner show job %s", id), NULL);
-		script = run_scontrol(text_format("write batch_script %s -", id), NULL);
+		job = slurm_scontrol(SCONTROL_MS, &ignored, "--oneliner show job %s", id);
+		script = slurm_scontrol(SCONTROL_MS, &ignored, "write batch_script %s -", id);
 	}
 	if (check_slurm_partition(job, name, sizeof(name)))
-		partition = run_scontrol(text_format("--oneliner show partition %s", name), NULL);
+		partition =
+			slurm_scontrol(SCONTROL_MS, &ignored, "--oneliner show partition %s", name);
 	check_slurm(
 		&(struct slurm_outputs){
 			.config = config,

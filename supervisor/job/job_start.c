@@ -151,7 +151,7 @@ int job_open(struct job *job, struct err *err)
 				   "no runtime directory, so no shim and no `reprieve checkpoint`",
 				   &why);
 	if (job->store)
-		session_note_store(&job->session, job->store);
+		session_note(&job->session, SESSION_STORE, text_copy(job->store));
 	job_open_control(job);
 	if (observers_open_metrics(&job->observers, job->session.directory, &why) < 0)
 		report_our_failure(&job->reports, "no metrics are served", &why);
@@ -401,7 +401,7 @@ void job_note_child(struct job *job)
 {
 	if (job->workspace.lock_fd > 0 && job->child.running)
 		directory_lock_note_job(job->workspace.lock_fd, job->child.pid);
-	session_note_job(&job->session, job->child.pid);
+	session_note(&job->session, SESSION_PROCESS, process_identity(job->child.pid));
 }
 
 /* By the text: one that is written in two ways is warned of once too seldom. */

@@ -199,5 +199,6 @@ void job_start_tracker(struct job *job)
 	if (!tracker_channel(job->tracker))
 		return;
 	workspace_read_boot(boot);
-	session_note_place(&job->session, job->workspace.directory, boot);
+	session_note(&job->session, SESSION_PLACE,
+		     *boot ? text_format("%s\n%s", boot, job->workspace.directory) : NULL);
 }

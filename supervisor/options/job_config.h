@@ -76,7 +76,7 @@ struct job_config {
 	enum restore_policy restore;
 	struct snapshot_id restore_id;
 	enum shim_use shim;
-	int verbosity; /* -1 quiet, 0 normal, 1 verbose */
+	bool quiet, verbose; /* quiet counts */
 	bool every_auto;
 	bool polls; /* the checkpoint directory, even where inotify sees everything */
 	/* a SIGTERM from outside is held back from the processes until the checkpoint is saved */

@@ -172,42 +172,35 @@ int option_table_read_environment(const struct verb *verb, void *options, struct
 	return 0;
 }
 
+/* More than any verb has. */
+#define ROWS_MOST 96
+
 /* What getopt_long() wants to have, and which row it means by what it gives. */
 struct getopt_table {
-	struct option *longs;
-	char *letters;
+	struct option longs[ROWS_MOST + 1];
+	char letters[LETTERS_SIZE];
 	struct getopt_row {
 		const struct option_row *row;
 		const struct option_group *group;
-	} * rows;
+	} rows[ROWS_MOST];
 	size_t count;
 };
-
-static void getopt_table_release(struct getopt_table *table)
-{
-	free(table->longs);
-	free(table->letters);
-	free(table->rows);
-}
-
-AUTO(struct getopt_table, getopt_table_release);
 
 static void add_row(struct getopt_table *table, const struct option_row *row,
 		    const struct option_group *group)
 {
 	const char letter[] = {row->letter, row->value ? ':' : '\0', '\0'};
-	size_t index = table->count++;
+	size_t index = table->count;
 
-	/* One more of `longs` that is zero. */
-	table->longs = memory_grow(table->longs, table->count + 1, sizeof(*table->longs));
-	table->rows = memory_grow(table->rows, table->count, sizeof(*table->rows));
+	if (index == ROWS_MOST)
+		return;
+	table->count++;
 	table->rows[index] = (struct getopt_row){row, group};
 	table->longs[index] = (struct option){
 		.name = row->name,
 		.has_arg = row->value ? required_argument : no_argument,
 		.val = FIRST_ROW + (int)index,
 	};
-	table->longs[index + 1] = (struct option){0};
 	if (row->letter)
 		strcat(table->letters, letter);
 }
@@ -217,14 +210,13 @@ static void fill_getopt_table(const struct verb *verb, struct getopt_table *tabl
 	static const struct option_row help = {"help", 'h', .help = ""},
 				       all = {"help-all", .help = ""};
 
-	*table = (struct getopt_table){.letters = memory_new(LETTERS_SIZE)};
 	/* '+': the first word that is no option begins the command. */
 	strcpy(table->letters, verb->takes_command ? "+:" : ":");
+	add_row(table, &help, NULL);
+	add_row(table, &all, NULL);
 	for (const struct option_group *group = verb->groups; group->rows; group++)
 		for (const struct option_row *row = group->rows; row->name; row++)
 			add_row(table, row, group);
-	add_row(table, &help, NULL);
-	add_row(table, &all, NULL);
 }
 
 static const struct getopt_row *row_found(const struct getopt_table *table, int found)
@@ -336,7 +328,7 @@ static int check_arguments(const struct verb *verb, char **arguments, struct err
 enum option_result option_table_read_arguments(const struct verb *verb, int argc, char **argv,
 					       void *options, char ***arguments, struct err *err)
 {
-	auto_(getopt_table_release) struct getopt_table table = {0};
+	struct getopt_table table = {0};
 	int found;
 
 	fill_getopt_table(verb, &table);

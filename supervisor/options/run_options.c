@@ -12,22 +12,14 @@
 
 /* --- rows that several verbs have --- */
 
-struct json_option {
-	bool json;
-};
-
-struct running_job_option {
-	const char *job;
-};
-
 const struct option_row json_rows[] = {
-	{"json", 0, NULL, NULL, "print JSON", OPTION_FLAG(struct json_option, json)},
+	{"json", 0, NULL, NULL, "print JSON", .kind = OPTION_KIND_FLAG, .size = sizeof(bool)},
 	{0},
 };
 
 const struct option_row running_job_rows[] = {
 	{"job", 'j', "NAME", NULL, "which job, where several run here under this user",
-	 OPTION_TEXT(struct running_job_option, job), .least = 1},
+	 .kind = OPTION_KIND_TEXT, .least = 1},
 	{0},
 };
 
@@ -217,27 +209,6 @@ static int set_every(void *run, const char *value, struct err *err)
 	options->every_auto = text_equal(value, "auto");
 	options->every_ms = 0;
 	return options->every_auto ? 0 : option_row_set(&duration, options, value, err);
-}
-
-static int set_verbosity(int *verbosity, int chosen, const char *value, struct err *err)
-{
-	static const struct option_row flag = {.kind = OPTION_KIND_FLAG, .size = sizeof(bool)};
-	bool on = false;
-
-	if (option_row_set(&flag, &on, value, err) < 0)
-		return -1;
-	*verbosity = on ? chosen : 0;
-	return 0;
-}
-
-static int set_quiet(void *verbosity, const char *value, struct err *err)
-{
-	return set_verbosity(verbosity, -1, value, err);
-}
-
-static int set_verbose(void *verbosity, const char *value, struct err *err)
-{
-	return set_verbosity(verbosity, 1, value, err);
 }
 
 static int add_label(void *labels, const char *value, struct err *err)
@@ -511,8 +482,8 @@ static const struct option_row other_rows[] = {
 		FLAG(strict)},
 	{"dry-run", 'n', NULL, NULL, "say what would be done, and start nothing", FLAG(dry_run), .common = true},
 	{"quiet", 'q', NULL, "REPRIEVE_QUIET", "warnings and errors only",
-		SET(set_quiet, verbosity)},
-	{"verbose", 'v', NULL, "REPRIEVE_VERBOSE", "say more", SET(set_verbose, verbosity)},
+		FLAG(quiet)},
+	{"verbose", 'v', NULL, "REPRIEVE_VERBOSE", "say more", FLAG(verbose)},
 	{0},
 };
 

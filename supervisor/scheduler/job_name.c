@@ -12,40 +12,40 @@
 #define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
 /*
- * Variables whose values, joined, name the job. The scheduler runs us if all of `needed` are set;
- * those of `more` are appended if they are set.
+ * Variables whose values, joined, name the job. The scheduler runs us if the first `needed` ones
+ * are set; the others are appended if they are set.
  */
+#define PARTS_MOST 4
 struct scheduler {
 	const char *origin;
 	const char *prefix;
-	const char *needed[2];
-	const char *more[3];
-	const char *not_value; /* this value of a needed one means that it is not set */
+	const char *not_value; /* this value of a variable means that it is not set */
+	size_t needed;
+	const char *parts[PARTS_MOST];
 };
 
 // clang-format off
 static const struct scheduler schedulers[] = {
-	{"SKYPILOT_TASK_ID", "", {"SKYPILOT_TASK_ID"}, {NULL}, NULL},
+	{"SKYPILOT_TASK_ID", "", NULL, 1, {"SKYPILOT_TASK_ID"}},
 	/* torchrun without --rdzv-id says "none" (torch/distributed/run.py). */
-	{"TORCHELASTIC_RUN_ID", "", {"TORCHELASTIC_RUN_ID"}, {NULL}, "none"},
+	{"TORCHELASTIC_RUN_ID", "", "none", 1, {"TORCHELASTIC_RUN_ID"}},
 	{"SLURM_ARRAY_JOB_ID",
-		"slurm-", {"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID"}, {"SLURM_PROCID"}, NULL},
-	{"SLURM_JOB_ID", "slurm-", {"SLURM_JOB_ID"}, {"SLURM_PROCID"}, NULL},
+		"slurm-", NULL, 2, {"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_PROCID"}},
+	{"SLURM_JOB_ID", "slurm-", NULL, 1, {"SLURM_JOB_ID", "SLURM_PROCID"}},
 	/* Grid Engine: "undefined" in a job that is no array. */
-	{"JOB_ID", "sge-", {"JOB_ID", "SGE_TASK_ID"}, {NULL}, "undefined"},
+	{"JOB_ID", "sge-", "undefined", 2, {"JOB_ID", "SGE_TASK_ID"}},
 	/* OAR_JOB_ID is another one with each start. */
-	{"OAR_ARRAY_ID", "oar-", {"OAR_ARRAY_ID", "OAR_ARRAY_INDEX"}, {NULL}, NULL},
-	{"PBS_JOBID", "pbs-", {"PBS_JOBID"}, {NULL}, NULL},
-	{"LSB_JOBID", "lsf-", {"LSB_JOBID", "LSB_JOBINDEX"}, {NULL}, "0"},
-	{"JOBSET_NAME", "", {"JOBSET_NAME"},
-		{"REPLICATED_JOB_NAME", "JOB_INDEX", "JOB_COMPLETION_INDEX"}, NULL},
+	{"OAR_ARRAY_ID", "oar-", NULL, 2, {"OAR_ARRAY_ID", "OAR_ARRAY_INDEX"}},
+	{"PBS_JOBID", "pbs-", NULL, 1, {"PBS_JOBID"}},
+	{"LSB_JOBID", "lsf-", "0", 2, {"LSB_JOBID", "LSB_JOBINDEX"}},
+	{"JOBSET_NAME", "", NULL, 1,
+		{"JOBSET_NAME", "REPLICATED_JOB_NAME", "JOB_INDEX", "JOB_COMPLETION_INDEX"}},
 	/* The index is Kubernetes' own (Indexed Jobs); the name comes from the
 	 * pod's specification. */
-	{"JOB_NAME and JOB_COMPLETION_INDEX",
-		"", {"JOB_NAME", "JOB_COMPLETION_INDEX"}, {NULL}, NULL},
-	{"TRAINING_JOB_NAME", "", {"TRAINING_JOB_NAME"}, {NULL}, NULL},
+	{"JOB_NAME and JOB_COMPLETION_INDEX", "", NULL, 2, {"JOB_NAME", "JOB_COMPLETION_INDEX"}},
+	{"TRAINING_JOB_NAME", "", NULL, 1, {"TRAINING_JOB_NAME"}},
 	/* A child of an array job has its index in the id already: "id:3". */
-	{"AWS_BATCH_JOB_ID", "batch-", {"AWS_BATCH_JOB_ID"}, {NULL}, NULL},
+	{"AWS_BATCH_JOB_ID", "batch-", NULL, 1, {"AWS_BATCH_JOB_ID"}},
 };
 
 #define ADVICE(element) \
@@ -106,21 +106,32 @@ static void short_digest(const void *data, size_t size, char target[13])
 	text_hex(digest, 6, target);
 }
 
+/* Copies at most `most` characters; what no name may have, or not first, becomes '_'. */
+static size_t copy_fitting(char *target, const char *text, size_t most)
+{
+	size_t kept = 0;
+
+	for (; text[kept] && kept < most; kept++) {
+		bool fits = strchr(NAME_CHARACTERS, text[kept]) &&
+			    (kept > 0 || (text[kept] != '.' && text[kept] != '-'));
+
+		target[kept] = fits ? text[kept] : '_';
+	}
+	target[kept] = '\0';
+	return kept;
+}
+
 /* A digest is appended, so that ids that differ only in replaced characters stay different. */
 static void sanitize_id(const char *id, struct job_name *name)
 {
 	char digits[13];
-	size_t kept = 0;
+	size_t kept;
 
 	if (is_valid_name(id)) {
 		text_set(name->text, sizeof(name->text), id);
 		return;
 	}
-	for (const char *next = id; *next && kept < JOB_NAME_MOST - sizeof(digits); next++) {
-		bool fits = strchr(NAME_CHARACTERS, *next) &&
-			    (kept > 0 || (*next != '.' && *next != '-'));
-		name->text[kept++] = fits ? *next : '_';
-	}
+	kept = copy_fitting(name->text, id, JOB_NAME_MOST - sizeof(digits));
 	short_digest(id, strlen(id), digits);
 	snprintf(name->text + kept, sizeof(name->text) - kept, "-%s", digits);
 }
@@ -178,60 +189,45 @@ static bool is_only_task(const char *variable, job_name_getenv_fn get, void *arg
 	return text_equal(variable, "SLURM_PROCID") && (!tasks || text_equal(tasks, "1"));
 }
 
-static void append_part(char **id, const char *part)
+static bool is_left_out(const char *variable, const struct job_place *place, job_name_getenv_fn get,
+			void *arg)
 {
-	char *longer = text_format("%s-%s", *id, part);
-
-	free(*id);
-	*id = longer;
-}
-
-static bool is_variable(const char *variable, const char *other)
-{
-	return variable && other && text_equal(variable, other);
+	return (place->of_gang && is_index(variable)) ||
+	       (place->element_is_member && is_element(variable)) ||
+	       is_only_task(variable, get, arg);
 }
 
 /* NULL: this scheduler does not run us. The caller frees. The index of `place` is in it once. */
 static char *scheduler_id(const struct scheduler *scheduler, const struct job_place *place,
 			  job_name_getenv_fn get, void *arg)
 {
-	bool of_gang = place->of_gang, has_index = !place->index || !*place->index;
-	const char *first = getenv_value(get, arg, scheduler->needed[0]);
-	const char *second = getenv_value(get, arg, scheduler->needed[1]);
 	const struct array *array = place->element_is_member ? NULL : find_array(get, arg);
-	const char *element = array && !text_equal(array->array, scheduler->needed[0])
-				      ? get(arg, array->element)
-				      : NULL;
-	auto_free char *id = NULL;
+	bool has_index = !place->index || !*place->index;
+	auto_free char *id = text_copy(scheduler->prefix);
 
-	if (!first || (scheduler->needed[1] && !second))
-		return NULL;
-	if (scheduler->not_value && text_equal(first, scheduler->not_value))
-		return NULL;
-	if (second && scheduler->not_value && text_equal(second, scheduler->not_value))
-		second = NULL;
-	if ((of_gang && is_index(scheduler->needed[1])) ||
-	    (place->element_is_member && is_element(scheduler->needed[1])))
-		second = NULL;
-	id = text_format("%s%s%s%s%s%s", scheduler->prefix, first, second ? "_" : "",
-			 second ? second : "", element ? "_" : "", element ? element : "");
-	has_index |= second && is_variable(scheduler->needed[1], place->index_from);
-	has_index |=
-		strchr(first, '#') && is_variable("AWS_BATCH_JOB_NODE_INDEX", place->index_from);
-	/* AWS Batch: "id#1" is the second node of a job of several. */
-	if (of_gang)
-		id[strcspn(id, "#")] = '\0';
-	for (size_t i = 0; i < sizeof(scheduler->more) / sizeof(scheduler->more[0]); i++) {
-		const char *value = getenv_value(get, arg, scheduler->more[i]);
+	for (size_t i = 0; i < PARTS_MOST; i++) {
+		const char *variable = scheduler->parts[i];
+		const char *value = getenv_value(get, arg, variable);
+		bool needed = i < scheduler->needed;
+		bool is_set = value && !text_equal(value, scheduler->not_value);
 
-		if (!value || (of_gang && is_index(scheduler->more[i])) ||
-		    is_only_task(scheduler->more[i], get, arg))
-			continue;
-		append_part(&id, value);
-		has_index |= is_variable(scheduler->more[i], place->index_from);
+		if (needed && (!value || (i == 0 && !is_set)))
+			return NULL;
+		if (is_set && !is_left_out(variable, place, get, arg)) {
+			text_append(&id, "%s%s", i == 0 ? "" : needed ? "_" : "-", value);
+			has_index |= i > 0 && text_equal(place->index_from, variable);
+			/* AWS Batch: "id#1" is the second node of a job of several. */
+			has_index |= strchr(value, '#') &&
+				     text_equal(place->index_from, "AWS_BATCH_JOB_NODE_INDEX");
+		}
+		if (i + 1 == scheduler->needed && array &&
+		    !text_equal(array->array, scheduler->parts[0]))
+			text_append(&id, "_%s", get(arg, array->element));
 	}
+	if (place->of_gang)
+		id[strcspn(id, "#")] = '\0';
 	if (!has_index)
-		append_part(&id, place->index);
+		text_append(&id, "-%s", place->index);
 	return steal(&id);
 }
 
@@ -244,19 +240,14 @@ static const char *last_component(const char *path)
 
 static bool is_script(const char *argument)
 {
-	static const char *const endings[] = {".py", ".sh", ".jl", ".R", ".lua", ".pl", ".rb"};
-
-	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
-		if (argument[0] != '-' && text_ends(argument, endings[i]))
-			return true;
-	return false;
+	return argument[0] != '-' && text_matches(argument, "\\.(py|sh|jl|R|lua|pl|rb)$");
 }
 
 /* What a person would call the command: the script, else the module, else the program. */
 static void readable_prefix(const char *const *argv, char target[33])
 {
 	const char *found = argv[0] ? last_component(argv[0]) : "job";
-	size_t length, kept = 0;
+	size_t length;
 
 	for (size_t i = 1; argv[0] && argv[i]; i++) {
 		if (is_script(argv[i])) {
@@ -270,12 +261,7 @@ static void readable_prefix(const char *const *argv, char target[33])
 		}
 	}
 	length = is_script(found) ? (size_t)(strrchr(found, '.') - found) : strlen(found);
-	for (size_t i = 0; i < length && kept < 32; i++) {
-		bool fits = strchr(NAME_CHARACTERS, found[i]) &&
-			    (kept > 0 || (found[i] != '.' && found[i] != '-'));
-		target[kept++] = fits ? found[i] : '_';
-	}
-	target[kept] = '\0';
+	copy_fitting(target, found, length < 32 ? length : 32);
 }
 
 /* `outer`: the run that this one is inside of, and which of its machines and of what it has started

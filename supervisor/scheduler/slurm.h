@@ -130,6 +130,11 @@ enum slurm_query_result {
 	SLURM_QUERY_FAILED,     /* it failed or timed out */
 };
 
+/* The output of scontrol with these words; NULL: it failed, which is logged for -v. The caller
+ * frees. Blocks for at most `timeout_ms`. ERR_NOT_FOUND: it is not installed. */
+char *slurm_scontrol(int64_t timeout_ms, struct err *err, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
 #define SLURM_JOB_ID_SIZE 48
 /* Asks scontrol for what slurm_job_end() needs of them. Blocks for at most `timeout_ms` a call. */
 void slurm_times_query(const struct slurm_job *job, int64_t timeout_ms, struct slurm_times *times);

@@ -8,6 +8,7 @@
 
 #include <ctype.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -275,16 +276,21 @@ struct slurm_job_end slurm_job_end(const struct slurm_job *job, const struct slu
 	return end.at_ms < deadline_ms ? end : (struct slurm_job_end){.at_ms = deadline_ms};
 }
 
-static long query_number(char *const *argv, int64_t timeout_ms, const char *key)
+char *slurm_scontrol(int64_t timeout_ms, struct err *err, const char *format, ...)
 {
-	auto_free char *said = NULL;
-	struct err err;
+	auto_free char *words = NULL, *said = NULL;
+	char *argv[8] = {(char *)"scontrol"}, *rest;
+	va_list args;
 
-	if (program_output(argv, timeout_ms, &said, &err) < 0) {
-		log_debug("%s", err.text);
-		return -1;
-	}
-	return slurm_number(said, key);
+	va_start(args, format);
+	rest = words = text_format_list(format, args);
+	va_end(args);
+	for (size_t i = 1; i < 7 && rest; i++)
+		argv[i] = strsep(&rest, " ");
+	if (program_output(argv, timeout_ms, &said, err) == 0)
+		return steal(&said);
+	log_debug("%s", err->text);
+	return NULL;
 }
 
 static int64_t to_ms(long seconds)
@@ -294,16 +300,16 @@ static int64_t to_ms(long seconds)
 
 void slurm_times_query(const struct slurm_job *job, int64_t timeout_ms, struct slurm_times *times)
 {
-	char partition[sizeof(job->partition)];
-	char *const config[] = {"scontrol", "show", "config", NULL};
-	char *const show[] = {"scontrol", "--oneliner", "show", "partition", partition, NULL};
+	auto_free char *config = NULL, *partition = NULL;
+	struct err err;
 
-	*times = (struct slurm_times){-1, -1};
-	text_set(partition, sizeof(partition), job->partition);
 	if (!is_not_over(job) || has_open_end(job))
-		times->kill_wait_ms = to_ms(query_number(config, timeout_ms, "KillWait"));
-	if (has_open_end(job) && partition[0])
-		times->grace_ms = to_ms(query_number(show, timeout_ms, "GraceTime"));
+		config = slurm_scontrol(timeout_ms, &err, "show config");
+	if (has_open_end(job) && job->partition[0])
+		partition = slurm_scontrol(timeout_ms, &err, "--oneliner show partition %s",
+					   job->partition);
+	*times = (struct slurm_times){to_ms(slurm_number(config, "KillWait")),
+				      to_ms(slurm_number(partition, "GraceTime"))};
 }
 
 static bool get_job_id(char id[SLURM_JOB_ID_SIZE])
@@ -319,33 +325,25 @@ bool slurm_signal_query(int64_t timeout_ms)
 {
 	const char *value = getenv("SBATCH_SIGNAL");
 	char id[SLURM_JOB_ID_SIZE];
-	char *const argv[] = {"scontrol", "write", "batch_script", id, "-", NULL};
 	auto_free char *script = NULL;
 	struct err err;
 
 	if (value && read_signal_option(value).is_notice)
 		return true;
-	if (!get_job_id(id))
-		return false;
-	if (program_output(argv, timeout_ms, &script, &err) < 0) {
-		log_debug("%s", err.text);
-		return false;
-	}
-	return slurm_script_asks_for_notice(script);
+	if (get_job_id(id))
+		script = slurm_scontrol(timeout_ms, &err, "write batch_script %s -", id);
+	return script && slurm_script_asks_for_notice(script);
 }
 
 enum slurm_query_result slurm_job_query(int64_t timeout_ms, char id[SLURM_JOB_ID_SIZE],
 					struct slurm_job *job)
 {
-	char *const argv[] = {"scontrol", "--oneliner", "show", "job", id, NULL};
 	auto_free char *said = NULL;
-	struct err err;
+	struct err err = {0};
 
-	if (!get_job_id(id))
-		return SLURM_QUERY_FAILED;
-	if (program_output(argv, timeout_ms, &said, &err) < 0) {
-		log_debug("%s", err.text);
-		return err.kind == ERR_NOT_FOUND ? SLURM_QUERY_NO_PROGRAM : SLURM_QUERY_FAILED;
-	}
-	return slurm_job_parse(said, job) ? SLURM_QUERY_OK : SLURM_QUERY_FAILED;
+	if (get_job_id(id))
+		said = slurm_scontrol(timeout_ms, &err, "--oneliner show job %s", id);
+	if (said && slurm_job_parse(said, job))
+		return SLURM_QUERY_OK;
+	return err.kind == ERR_NOT_FOUND ? SLURM_QUERY_NO_PROGRAM : SLURM_QUERY_FAILED;
 }

@@ -4,7 +4,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/program.h"
 #include "base/text.h"
 #include "storage/storage.h"
 
@@ -234,21 +233,14 @@ char *slurm_requeue_say(const struct slurm_requeue *decision, enum slurm_exit_ru
 	return text_copy(decision->why);
 }
 
-static enum slurm_exit_rule query_exit_rule(int exit_code)
-{
-	char *const argv[] = {"scontrol", "show", "config", NULL};
-	auto_free char *said = NULL;
-
-	return program_output(argv, SCONTROL_MS, &said, NULL) < 0
-		       ? SLURM_EXIT_UNKNOWN
-		       : slurm_exit_rule(said, exit_code);
-}
-
 static void say_decision(const struct slurm_requeue *decision, int exit_code)
 {
-	enum slurm_exit_rule rule =
-		decision->code_may_requeue ? query_exit_rule(exit_code) : SLURM_EXIT_NOTHING;
-	auto_free char *said = slurm_requeue_say(decision, rule, exit_code);
+	struct err err;
+	auto_free char *config =
+		decision->code_may_requeue ? slurm_scontrol(SCONTROL_MS, &err, "show config")
+					   : NULL;
+	auto_free char *said =
+		slurm_requeue_say(decision, slurm_exit_rule(config, exit_code), exit_code);
 
 	if (decision->verdict == SLURM_SKIP_NOTE)
 		log_note("%s", said);
@@ -258,16 +250,15 @@ static void say_decision(const struct slurm_requeue *decision, int exit_code)
 
 /* "Incomplete": Slurm itself refuses a job that was cancelled after slurm_job_query(). One that has
  * failed cannot be. */
-static void requeue(const struct slurm_requeue_run *run, char *id, bool failed)
+static void requeue(const struct slurm_requeue_run *run, const char *id, bool failed)
 {
-	char *const argv[] = {"scontrol", "requeue", failed ? id : "Incomplete", failed ? NULL : id,
-			      NULL};
 	auto_free char *said = NULL;
 	struct err err;
 
 	log_note("requeueing Slurm's job %s", id);
 	run->requeueing(run->arg, id);
-	if (program_output(argv, SCONTROL_MS, &said, &err) < 0)
+	said = slurm_scontrol(SCONTROL_MS, &err, "requeue %s%s", failed ? "" : "Incomplete ", id);
+	if (!said)
 		log_warn("cannot requeue the job: %s; try `scontrol requeue %s`", err.text, id);
 }
 

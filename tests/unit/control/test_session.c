@@ -1,6 +1,7 @@
 /* The runtime directory: made, found by clients, removed, and cleaned up after a
  * killed supervisor. */
 #include "control/control.h"
+#include "process/process.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
@@ -87,7 +88,8 @@ static void leave(const char *job, unsigned member, const char *directory, const
 		if (session_open(job, member, &session, NULL) < 0)
 			_exit(1);
 		if (directory)
-			session_note_place(&session, directory, boot);
+			session_note(&session, SESSION_PLACE,
+				     text_format("%s\n%s", boot, directory));
 		raise(SIGKILL);
 	}
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -161,7 +163,7 @@ static void is_dead_with_its_process(void **state)
 
 		if (session_open("killed", 3, &session, NULL) < 0)
 			_exit(1);
-		session_note_place(&session, "/a", BOOT);
+		session_note(&session, SESSION_PLACE, text_copy(BOOT "\n/a"));
 		if (write(ends[1], "x", 1) != 1)
 			_exit(2);
 		for (;;)
@@ -216,9 +218,10 @@ static void finds_a_job_that_was_left_behind(void **state)
 
 		if (session_open("left", 0, &session, NULL) < 0)
 			_exit(1);
-		session_note_job(&session, getpid());
-		session_note_job(&session, job); /* another process takes its place */
-		session_note_store(&session, "file:///runs");
+		session_note(&session, SESSION_PROCESS, process_identity(getpid()));
+		session_note(&session, SESSION_PROCESS,
+			     process_identity(job)); /* another process takes its place */
+		session_note(&session, SESSION_STORE, text_copy("file:///runs"));
 		if (look_for_orphans().count > 0)
 			_exit(2);
 		raise(SIGKILL);
@@ -229,7 +232,7 @@ static void finds_a_job_that_was_left_behind(void **state)
 
 		assert_int_equal(session_open("next", 0, &next, NULL), 0);
 		session_remove_dead(&next, "/a", BOOT);
-		session_note_job(&next, getpid());
+		session_note(&next, SESSION_PROCESS, process_identity(getpid()));
 		seen = look_for_orphans();
 		assert_int_equal(seen.count, 1);
 		assert_int_equal(seen.pid, job);
