@@ -7,8 +7,8 @@
  * For other folders:
  *
  *	profile.h		PURE: one profile for each framework, and the choice between them
+ *	profile.c		by the script that a command names, and the files of its directory
  *	profile_table.c		the profiles: one row for each framework
- *	profile_detect.c	recognises the framework of a command by its script and files
  *	layout_rules.c		PURE: incomplete checkpoints by names: a missing marker, half a pair
  *	file_format.c		PURE: is a file complete by its format: zip, npy, HDF5, ...
  *	lightning_slurm.c	an emulated Slurm environment, in which Lightning saves on SIGUSR1
@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* --- profile_detect.c --- */
+/* --- profile.c --- */
 
 /*
  * Recognises the framework that a command trains with. Reads the script that the command names, at

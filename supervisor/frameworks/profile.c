@@ -1,14 +1,17 @@
-#include "profile.h"
+#include "frameworks.h"
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "process/process.h"
+#include "workspace/workspace.h"
 
 #include <ctype.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Unmistakable names of unfinished files: no framework uses them for finished ones. */
 static const char *const temporary_anywhere[] = {".metadata.tmp", "*.orbax-checkpoint-tmp*",
@@ -89,7 +92,9 @@ static bool is_command_word(const char *word, size_t length, const char *wanted)
 	       (length == size || (*wanted == '-' && word[size] == '='));
 }
 
-const char *profile_shell_word(const char *shell, size_t *length)
+/* The first word of a shell script's text, roughly: without expansions and quoting. NULL: there is
+ * none, or no text. */
+static const char *shell_word(const char *shell, size_t *length)
 {
 	static const char separators[] = " \t\n\\;&|\"'";
 	const char *word = shell ? shell + strspn(shell, separators) : "";
@@ -107,7 +112,7 @@ static bool has_word(const struct profile_evidence *evidence, const char *wanted
 	for (char *const *word = evidence->command; word && *word; before = *word++)
 		if (is_command_word(*word, strlen(*word), wanted) && !(program && *before == '-'))
 			return true;
-	for (before = ""; (at = profile_shell_word(at, &length)); before = at, at += length)
+	for (before = ""; (at = shell_word(at, &length)); before = at, at += length)
 		if (is_command_word(at, length, wanted) && !(program && *before == '-'))
 			return true;
 	return false;
@@ -122,7 +127,8 @@ static const char *first_word(const struct profile_evidence *evidence, const cha
 	return NULL;
 }
 
-bool profile_is_launched(const struct profile_evidence *evidence)
+/* Does the command contain a launcher of several processes? */
+static bool is_launched(const struct profile_evidence *evidence)
 {
 	static const char *const launchers[] = {
 		"torchrun",
@@ -196,7 +202,8 @@ static bool is_recognised(const struct profile *profile, const struct profile_ev
 	return false;
 }
 
-bool profile_can_be_asked(const struct profile *profile, const struct profile_evidence *evidence)
+/* Can a job of this profile be asked to save, as far as the evidence shows? */
+static bool can_be_asked(const struct profile *profile, const struct profile_evidence *evidence)
 {
 	if (profile->ask == PROFILE_ASK_NONE)
 		return false;
@@ -228,8 +235,9 @@ static bool handles_others(const char *script, int signal)
 	return others;
 }
 
-bool profile_handler_is_unseen(const struct profile *profile,
-			       const struct profile_evidence *evidence)
+/* Must the job's script handle the signal, and does it not, as far as its text shows? */
+static bool handler_is_unseen(const struct profile *profile,
+			      const struct profile_evidence *evidence)
 {
 	static const char *const handlers[] = {
 		"signal.signal(", "from signal import", "add_signal_handler", "sigaction",
@@ -244,27 +252,174 @@ bool profile_handler_is_unseen(const struct profile *profile,
 	       !profile_imports(evidence->script, "reprieve");
 }
 
+static void judge_asking(const struct profile_evidence *evidence, struct profile_choice *choice)
+{
+	choice->can_be_asked = choice->profile && can_be_asked(choice->profile, evidence);
+	choice->handler_unseen = choice->profile && handler_is_unseen(choice->profile, evidence);
+}
+
 /* The command and its script come first: the directory's files may be another program's. */
 void profile_choose(const struct profile_evidence *evidence, struct profile_choice *choice)
 {
-	const char *path;
-
 	*choice = (struct profile_choice){0};
 	for (size_t i = 0; i < profile_count && !choice->profile; i++)
 		if (is_recognised(&profile_rows[i], evidence, choice->why, sizeof(choice->why)))
 			choice->profile = &profile_rows[i];
 	for (size_t i = 0; i < profile_count && !choice->profile; i++) {
-		path = first_file(evidence, profile_rows[i].files);
+		const char *path = first_file(evidence, profile_rows[i].files);
+
 		if (!path)
 			continue;
 		choice->profile = &profile_rows[i];
 		snprintf(choice->why, sizeof(choice->why), "%.100s is in the checkpoint directory",
 			 path);
 	}
-	if (!choice->profile)
+	judge_asking(evidence, choice);
+}
+
+/* --- what a command and its directory show --- */
+
+/* Larger files are not read: training scripts are far smaller. */
+#define SCRIPT_MOST (256 * 1024)
+
+/* Owned. */
+struct scan {
+	char *script, *shell;
+	char *script_name;
+};
+
+/* NULL: not a readable regular file of that size. The caller frees. */
+static char *read_text(const char *path)
+{
+	auto_(bytes_release) struct bytes text = {.limit = SCRIPT_MOST};
+	struct stat status;
+
+	if (stat(path, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size > SCRIPT_MOST ||
+	    file_read(path, &text, NULL) < 0 || text.size == 0)
+		return NULL;
+	return text_copy_n((const char *)text.data, text.size);
+}
+
+static void read_script(struct scan *scan, const char *path)
+{
+	if (scan->script)
 		return;
-	choice->can_be_asked = profile_can_be_asked(choice->profile, evidence);
-	choice->handler_unseen = profile_handler_is_unseen(choice->profile, evidence);
+	scan->script = read_text(path);
+	if (scan->script)
+		scan->script_name = text_copy(path);
+}
+
+static void scan_module(struct scan *scan, const char *module)
+{
+	auto_free char *file = python_module_path(module, PYTHON_MODULE);
+	auto_free char *package = python_module_path(module, PYTHON_PACKAGE);
+
+	read_script(scan, file);
+	read_script(scan, package);
+}
+
+/* The program may be a script itself: "./train", a console script, "./train.sh". */
+static void scan_program(struct scan *scan, const char *path)
+{
+	auto_free char *text = strchr(path, '/') ? read_text(path) : NULL;
+	const char *line;
+
+	if (!text || !text_starts(text, "#!"))
+		return;
+	line = text + strcspn(text, "\n");
+	if (memmem(text, (size_t)(line - text), "python", 6) && !scan->script) {
+		scan->script = steal(&text);
+		scan->script_name = text_copy(path);
+	} else if (!scan->shell) {
+		scan->shell = steal(&text);
+	}
+}
+
+static void scan_word(struct scan *scan, const char *before, const char *word)
+{
+	if (text_equal(before, "-m"))
+		scan_module(scan, word);
+	else if (text_ends(word, ".py"))
+		read_script(scan, word);
+}
+
+static void scan_shell_words(struct scan *scan)
+{
+	const char *at = scan->shell;
+	auto_free char *before = text_copy("");
+	size_t length;
+
+	for (; (at = shell_word(at, &length)); at += length) {
+		char *word = text_copy_n(at, length);
+
+		scan_word(scan, before, word);
+		free(before);
+		before = word;
+	}
+}
+
+static void scan_command(struct scan *scan, char *const *command)
+{
+	const char *before = "";
+
+	if (command[0])
+		scan_program(scan, command[0]);
+	for (char *const *word = command; *word; before = *word++) {
+		scan_word(scan, before, *word);
+		if (!scan->shell && (text_ends(*word, ".sh") || text_ends(*word, ".bash")))
+			scan->shell = read_text(*word);
+		/* sh -c "..." */
+		if (!scan->shell && text_equal(before, "-c"))
+			scan->shell = text_copy(*word);
+	}
+	scan_shell_words(scan);
+}
+
+static int find_by_name(const char *name, const struct profile_evidence *evidence,
+			struct profile_choice *choice, struct err *err)
+{
+	auto_free char *names = NULL;
+
+	choice->profile = profile_find(name);
+	if (!choice->profile) {
+		names = profile_names();
+		return err_set(err, ERR_INVALID, "no profile '%s': use auto, none, or one of %s",
+			       name, names);
+	}
+	text_set(choice->why, sizeof(choice->why), "chosen");
+	judge_asking(evidence, choice);
+	return 0;
+}
+
+int profile_detect(const char *name, char *const *command, const char *directory,
+		   struct profile_choice *choice, struct err *err)
+{
+	struct scan scan = {0};
+	auto_(snapshot_files_release) struct snapshot_files files = {0};
+	struct profile_evidence evidence = {.command = command};
+	int status = 0;
+
+	*choice = (struct profile_choice){0};
+	scan_command(&scan, command);
+	evidence.script = scan.script;
+	evidence.shell = scan.shell;
+	evidence.script_name = scan.script_name;
+	if (text_equal(name, "auto")) {
+		if (file_list_read(directory, &files, NULL) == 0)
+			evidence.checkpoints = &files;
+		profile_choose(&evidence, choice);
+	} else {
+		status = find_by_name(name, &evidence, choice, err);
+	}
+	choice->polls = scan.script && profile_imports(scan.script, "reprieve");
+	choice->like_slurm =
+		choice->profile && choice->profile->lightning_slurm && !choice->can_be_asked &&
+		!choice->polls &&
+		lightning_slurm_is_available(scan.script, is_launched(&evidence), directory);
+	free(scan.script);
+	free(scan.shell);
+	free(scan.script_name);
+	return status;
 }
 
 /* --- names --- */

@@ -1,7 +1,7 @@
 /*
  * PURE. What is known about a framework's checkpoints: how to recognise a job of it, how to ask the
  * job to save, how a finished save differs from a torn one, and what exit codes mean after a
- * request. profile_table.c has one row for each framework. profile_detect.h reads the files by
+ * request. profile_table.c has one row for each framework. profile_detect() reads the files by
  * which a row is recognised; completion/content_check.h reads the checkpoints.
  */
 #ifndef PROFILE_H
@@ -129,7 +129,7 @@ struct profile {
 	bool ends_unsaved;
 	/* nor does SIGTERM end it: SIGKILL does */
 	bool ends_by_kill;
-	/* under Slurm it saves on SIGUSR1 and continues: see lightning_slurm.h */
+	/* under Slurm it saves on SIGUSR1 and continues: see lightning_slurm.c */
 	bool lightning_slurm;
 	/* it renames files out of $TMPDIR, which must be on the checkpoints' file system */
 	bool local_tmpdir;
@@ -168,20 +168,6 @@ struct profile_choice {
 };
 
 void profile_choose(const struct profile_evidence *evidence, struct profile_choice *choice);
-/* Can a job of this profile be asked to save, as far as the evidence shows? */
-bool profile_can_be_asked(const struct profile *profile, const struct profile_evidence *evidence);
-
-/* Must the job's script handle the signal, and does it not, as far as its text shows? */
-bool profile_handler_is_unseen(const struct profile *profile,
-			       const struct profile_evidence *evidence);
-
-/* Does the command contain a launcher of several processes (torchrun, mpirun, ...)? */
-bool profile_is_launched(const struct profile_evidence *evidence);
-
-/* The first word of a shell script's text, roughly: without expansions and quoting. NULL: there is
- * none, or no text. */
-const char *profile_shell_word(const char *shell, size_t *length);
-
 /* Does this Python text import the module or a part of it? */
 bool profile_imports(const char *script, const char *module);
 
