@@ -137,12 +137,20 @@ static void examine_mounts(const struct check_options *options, struct check_lis
 	struct probe_result answer = {0};
 
 	if (also && !path)
-		check_add(check_list, "mounts", CHECK_FAIL, "", "--also is for a file:// store");
+		check_add(check_list,
+			  &(struct check_finding){"mounts", CHECK_FAIL,
+						  "--also is for a file:// store", ""},
+			  NULL, NULL);
 	else if (also)
 		storage_probe_mounts(store, also, &answer);
 	if (answer.tried || network)
 		check_mounts(network, &answer, check_list);
 }
+
+static const struct check_finding own_disk =
+	{"place", CHECK_WARN,
+	 "this store is on this machine's own disk, and may go with the machine",
+	 "name one that outlives the machine with --store or REPRIEVE_STORE"};
 
 static int examine_store(const struct check_options *options, struct store_probe *probe,
 			 struct check_list *check_list, struct err *err)
@@ -161,10 +169,7 @@ static int examine_store(const struct check_options *options, struct store_probe
 	if (probe->steps[PROBE_IF_ABSENT].worked)
 		examine_mounts(options, check_list);
 	if (network_fs_is_own_disk(command->store))
-		check_add(check_list, "place", CHECK_WARN,
-			  "name one that outlives the machine with --store or REPRIEVE_STORE",
-			  "this store is on this machine's own disk, and may go with the "
-			  "machine");
+		check_add(check_list, &own_disk, NULL, NULL);
 	return 0;
 }
 

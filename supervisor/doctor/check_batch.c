@@ -22,6 +22,17 @@ static void read_value(const char *text, const char *key, char *value, size_t ca
 	}
 }
 
+// clang-format off
+static const struct check_finding
+	no_answer = {"notice", CHECK_WARN, "qstat does not say whether this job has -notify", "check that qstat -j $JOB_ID answers"},
+	no_notice = {"notice", CHECK_FAIL, "without -notify or s_rt this job is killed without a notice", "#$ -notify"},
+	notice = {"notice", CHECK_OK, "the job has -notify or s_rt", ""},
+	moved = {"moved", CHECK_WARN, "with -ckpt $1, a job that is moved is killed without a notice", "save often (--every)"},
+	short_notice = {"grace", CHECK_WARN, "the queue gives $1 from the notice to the end, and --grace is $2", "lower --grace, or raise notify of the queue"},
+	to_first = {"notice", CHECK_OK, "a job with $1 has its end announced to its first process: start reprieve by exec", ""},
+	no_policy = {"exit code", CHECK_WARN, "$1 queues the job again at exit code $2", "reprieve run --exit-policy, or REPRIEVE_EXIT_POLICY"};
+// clang-format on
+
 static void notice_row(const struct batch_facts *facts, struct check_list *list)
 {
 	char notify[16], checkpointing[64], grace[32];
@@ -29,44 +40,35 @@ static void notice_row(const struct batch_facts *facts, struct check_list *list)
 
 	read_value(facts->job, "notify:", notify, sizeof(notify));
 	read_value(facts->job, "checkpoint_object:", checkpointing, sizeof(checkpointing));
-	if (!facts->job)
-		check_add(list, "notice", CHECK_WARN, "check that qstat -j $JOB_ID answers",
-			  "qstat does not say whether this job has -notify");
-	else if (!text_equal(notify, "TRUE") && !strstr(facts->job, "s_rt="))
-		check_add(list, "notice", CHECK_FAIL, "#$ -notify",
-			  "without -notify or s_rt this job is killed without a notice");
-	else
-		check_add(list, "notice", CHECK_OK, "", "the job has -notify or s_rt");
+	check_add(list,
+		  !facts->job                                                 ? &no_answer
+		  : text_equal(notify, "TRUE") || strstr(facts->job, "s_rt=") ? &notice
+									      : &no_notice,
+		  NULL, NULL);
 	if (checkpointing[0])
-		check_add(list, "moved", CHECK_WARN, "save often (--every)",
-			  "with -ckpt %s, a job that is moved is killed without a notice",
-			  checkpointing);
+		check_add(list, &moved, checkpointing, NULL);
 	read_value(facts->queue, "notify", notify, sizeof(notify));
 	if (sscanf(notify, "%u:%u:%u", &hours, &minutes, &seconds) == 3 &&
 	    (int64_t)((hours * 60 + minutes) * 60 + seconds) * 1000 < facts->grace_ms)
-		check_add(list, "grace", CHECK_WARN, "lower --grace, or raise notify of the queue",
-			  "the queue gives %s from the notice to the end, and --grace is %s",
-			  notify, text_duration(facts->grace_ms, grace, sizeof(grace)));
+		check_add(list, &short_notice, notify,
+			  text_duration(facts->grace_ms, grace, sizeof(grace)));
 }
 
 void check_batch(const struct batch_facts *facts, struct check_list *list)
 {
 	const struct exit_policy *policy = exit_policy_find(facts->scheduler->name);
+	char code[80];
 
 	*list = (struct check_list){0};
 	if (facts->scheduler->to_all && policy && policy->preempted)
 		notice_row(facts, list);
 	if (!facts->scheduler->to_all)
-		check_add(list, "notice", CHECK_OK, "",
-			  "a job with %s has its end announced to its first process: start "
-			  "reprieve "
-			  "by exec",
-			  facts->scheduler->option);
-	if (policy && policy->preempted && !text_equal(facts->policy, facts->scheduler->name))
-		check_add(list, "exit code", CHECK_WARN,
-			  "reprieve run --exit-policy, or REPRIEVE_EXIT_POLICY",
-			  "%s queues the job again at exit code %d: give --exit-policy %s",
-			  facts->scheduler->title, policy->preempted, facts->scheduler->name);
+		check_add(list, &to_first, facts->scheduler->option, NULL);
+	if (!policy || !policy->preempted || text_equal(facts->policy, facts->scheduler->name))
+		return;
+	snprintf(code, sizeof(code), "%d: give --exit-policy %s", policy->preempted,
+		 facts->scheduler->name);
+	check_add(list, &no_policy, facts->scheduler->title, code);
 }
 
 static char *ask(const char *program, const char *option, const char *of)

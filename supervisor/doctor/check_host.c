@@ -25,22 +25,46 @@ static bool is_chosen(const char *notice)
 	return notice && !text_equal(notice, "") && !text_starts(notice, "auto");
 }
 
+// clang-format off
+static const struct check_finding
+	armed = {"notice", CHECK_OK, "$1", ""},
+	no_cloud = {"notice", CHECK_OK, "no cloud announces anything here (none answers)", ""},
+	slow_azure = {"notice", CHECK_WARN, "$1", "try again: the first reply of Azure may take two minutes"},
+	bad_notice = {"notice", CHECK_FAIL, "$1", "fix --notice"},
+	no_source = {"notice", CHECK_OK, "no notice source is watched (--notice $1): only SIGTERM announces a preemption", ""},
+	at_home = {"notice", CHECK_OK, "this machine is not in a known cloud: only SIGTERM announces a preemption", ""},
+	no_shim = {"shim", CHECK_WARN, "the preload library is not found: completeness is judged from the directory alone",
+		"install libreprieve-shim.so beside reprieve, or name it in REPRIEVE_SHIM_PATH"},
+	bad_shim = {"shim", CHECK_WARN, "$1 does not load: $2", "use the one that was built for this system's C library"},
+	shim = {"shim", CHECK_OK, "$1 loads", ""},
+	no_subreaper = {"init", CHECK_WARN, "reprieve cannot reap the job's orphans: $1", "make it PID 1 of the container"},
+	shell_is_init = {"init", CHECK_WARN, "process 1 is $1: a shell does not forward SIGTERM, so the job does not learn that the container is stopped",
+		"write the entrypoint as a list, [\"reprieve\", \"run\", \"--\", ...], or `exec reprieve run` in the script"},
+	init = {"init", CHECK_OK, "reprieve reaps the job's orphans; process 1 is $1", ""},
+	few_watches = {"inotify", CHECK_WARN, "inotify can watch $1 directories; larger trees are polled instead",
+		"sysctl fs.inotify.max_user_watches=65536"},
+	short_grace = {"grace", CHECK_WARN, "$1 from SIGTERM to SIGKILL (--grace), but uploading a whole checkpoint (--size) takes about $2",
+		"raise --grace and the time-out of whoever sends the SIGKILL; or save often (--every)"},
+	short_grace_of_pod = {"grace", CHECK_WARN, "$1 from SIGTERM to SIGKILL (--grace), but uploading a whole checkpoint (--size) takes about $2",
+		"raise terminationGracePeriodSeconds and --grace; or save often (--every)"},
+	grace_fits = {"grace", CHECK_OK, "$1 from SIGTERM to SIGKILL (--grace)", ""},
+	grace_of_pod = {"grace", CHECK_OK, "$1 from SIGTERM to SIGKILL (--grace); terminationGracePeriodSeconds must be longer (it cannot be read from here)", ""};
+
 static const char *fix_of_source(const struct source_state *source)
 {
-	if (text_equal(source->name, "auto"))
-		return "if this is a cloud's machine, name it with --notice; else only SIGTERM "
-		       "announces a preemption here";
-	return source->health == SOURCE_STARTING
-		       ? "check that the endpoint can be reached from here"
-		       : "fix this; until then, only SIGTERM announces a preemption here";
+	return text_equal(source->name, "auto") ? "if this is a cloud's machine, name it with --notice; else only SIGTERM announces a preemption here"
+		: source->health == SOURCE_STARTING ? "check that the endpoint can be reached from here"
+		: "fix this; until then, only SIGTERM announces a preemption here";
 }
+// clang-format on
 
 /* A source that the user has named must work; a file is always named. `auto` takes the
  * sources that it finds, so a failure there is only a warning. */
 static void source_row(const struct source_state *source, bool chosen, struct check_list *list)
 {
 	bool named = chosen || text_equal(source->name, "file");
-	enum check_level bad = named ? CHECK_FAIL : CHECK_WARN;
+	const struct check_finding bad = {"notice", named ? CHECK_FAIL : CHECK_WARN, "$1",
+					  fix_of_source(source)};
 	bool starting = source->health == SOURCE_STARTING, asked = source->polls > 0;
 	char text[480];
 
@@ -48,17 +72,13 @@ static void source_row(const struct source_state *source, bool chosen, struct ch
 	if (starting)
 		snprintf(text, sizeof(text), "notices from %s: no %s%s", source->name,
 			 asked ? "usable reply: " : "reply yet", asked ? source->why : "");
-	if (source->health == SOURCE_ARMED)
-		check_add(list, "notice", CHECK_OK, "", "%s", text);
-	else if (source->health == SOURCE_UNAVAILABLE && source->optional)
-		check_add(list, "notice", CHECK_OK, "",
-			  "no cloud announces anything here (none answers)");
 	/* Azure's metadata service may take two minutes for its first reply. */
-	else if (starting && !asked && text_equal(source->name, "azure"))
-		check_add(list, "notice", CHECK_WARN,
-			  "try again: the first reply of Azure may take two minutes", "%s", text);
-	else
-		check_add(list, "notice", bad, fix_of_source(source), "%s", text);
+	check_add(list,
+		  source->health == SOURCE_ARMED                             ? &armed
+		  : source->health == SOURCE_UNAVAILABLE && source->optional ? &no_cloud
+		  : starting && !asked && text_equal(source->name, "azure")  ? &slow_azure
+									     : &bad,
+		  text, NULL);
 }
 
 static void notice_rows(const struct host_facts *facts, struct check_list *list)
@@ -66,34 +86,11 @@ static void notice_rows(const struct host_facts *facts, struct check_list *list)
 	bool chosen = is_chosen(facts->notice);
 
 	if (facts->notice_error)
-		check_add(list, "notice", CHECK_FAIL, "fix --notice", "%s", facts->notice_error);
-	else if (facts->source_count == 0 && chosen)
-		check_add(list, "notice", CHECK_OK, "",
-			  "no notice source is watched (--notice %s): only SIGTERM announces a "
-			  "preemption",
-			  facts->notice);
+		check_add(list, &bad_notice, facts->notice_error, NULL);
 	else if (facts->source_count == 0)
-		check_add(list, "notice", CHECK_OK, "",
-			  "this machine is not in a known cloud: only SIGTERM announces a "
-			  "preemption");
+		check_add(list, chosen ? &no_source : &at_home, facts->notice, NULL);
 	for (size_t i = 0; i < facts->source_count; i++)
 		source_row(&facts->sources[i], chosen, list);
-}
-
-static void shim_row(const struct host_facts *facts, struct check_list *list)
-{
-	if (!facts->shim)
-		check_add(list, "shim", CHECK_WARN,
-			  "install libreprieve-shim.so beside reprieve, or name it in "
-			  "REPRIEVE_SHIM_PATH",
-			  "the preload library is not found: completeness is judged from the "
-			  "directory alone");
-	else if (facts->shim_error)
-		check_add(list, "shim", CHECK_WARN,
-			  "use the one that was built for this system's C library",
-			  "%s does not load: %s", facts->shim, facts->shim_error);
-	else
-		check_add(list, "shim", CHECK_OK, "", "%s loads", facts->shim);
 }
 
 static bool is_shell(const char *name)
@@ -106,73 +103,43 @@ static bool is_shell(const char *name)
 static void init_row(const struct host_facts *facts, struct check_list *list)
 {
 	if (facts->subreaper_error)
-		check_add(list, "init", CHECK_WARN, "make it PID 1 of the container",
-			  "reprieve cannot reap the job's orphans: %s", facts->subreaper_error);
-	else if (facts->init && is_shell(facts->init))
-		check_add(list, "init", CHECK_WARN,
-			  "write the entrypoint as a list, [\"reprieve\", \"run\", \"--\", ...], "
-			  "or `exec reprieve run` in the script",
-			  "process 1 is %s: a shell does not forward SIGTERM, so the job does not "
-			  "learn that the container is stopped",
-			  facts->init);
+		check_add(list, &no_subreaper, facts->subreaper_error, NULL);
 	else
-		check_add(list, "init", CHECK_OK, "",
-			  "reprieve reaps the job's orphans; process 1 is %s",
-			  facts->init ? facts->init : "unknown");
-}
-
-static void watches_row(const struct host_facts *facts, struct check_list *list)
-{
-	if (facts->watches >= 0 && facts->watches < WATCHES_FEW)
-		check_add(list, "inotify", CHECK_WARN, "sysctl fs.inotify.max_user_watches=65536",
-			  "inotify can watch %lld directories; larger trees are polled instead",
-			  (long long)facts->watches);
+		check_add(list, facts->init && is_shell(facts->init) ? &shell_is_init : &init,
+			  facts->init ? facts->init : "unknown", NULL);
 }
 
 static void grace_row(const struct host_facts *facts, struct check_list *list)
 {
-	bool fits = facts->transfer_ms <= facts->grace_ms;
+	bool fits = facts->transfer_ms <= facts->grace_ms, pod = facts->kubernetes;
 	char grace[32], need[32];
 
-	text_duration(facts->grace_ms, grace, sizeof(grace));
-	if (!fits)
-		check_add(list, "grace", CHECK_WARN,
-			  facts->kubernetes ? "raise terminationGracePeriodSeconds and --grace; or "
-					      "save often (--every)"
-					    : "raise --grace and the time-out of whoever sends the "
-					      "SIGKILL; or save often (--every)",
-			  "%s from SIGTERM to SIGKILL (--grace), but uploading a whole checkpoint "
-			  "(--size) takes about %s",
-			  grace, text_duration(facts->transfer_ms, need, sizeof(need)));
-	else
-		check_add(list, "grace", CHECK_OK, "", "%s from SIGTERM to SIGKILL (--grace)%s",
-			  grace,
-			  facts->kubernetes ? "; terminationGracePeriodSeconds must be longer (it "
-					      "cannot be read from here)"
-					    : "");
+	check_add(list,
+		  fits ? (pod ? &grace_of_pod : &grace_fits)
+		       : (pod ? &short_grace_of_pod : &short_grace),
+		  text_duration(facts->grace_ms, grace, sizeof(grace)),
+		  text_duration(facts->transfer_ms, need, sizeof(need)));
 }
 
 void check_host(const struct host_facts *facts, struct check_list *list)
 {
+	char watches[24];
+
 	*list = (struct check_list){0};
 	notice_rows(facts, list);
-	shim_row(facts, list);
+	check_add(list,
+		  !facts->shim        ? &no_shim
+		  : facts->shim_error ? &bad_shim
+				      : &shim,
+		  facts->shim, facts->shim_error);
 	init_row(facts, list);
-	watches_row(facts, list);
+	snprintf(watches, sizeof(watches), "%lld", (long long)facts->watches);
+	if (facts->watches >= 0 && facts->watches < WATCHES_FEW)
+		check_add(list, &few_watches, watches, NULL);
 	grace_row(facts, list);
 }
 
 /* --- the facts --- */
-
-static void ignore_notice(void *arg, const struct notice *notice)
-{
-	(void)arg, (void)notice;
-}
-
-static void ignore_health(void *arg, const struct source_state *state)
-{
-	(void)arg, (void)state;
-}
 
 /* A metadata service may start late, so one failure says little. */
 static bool is_worth_waiting(const struct source_state *states, size_t count, int64_t waited_ms)
@@ -187,11 +154,7 @@ static bool is_worth_waiting(const struct source_state *states, size_t count, in
 static size_t wait_for_sources(const char *notice, struct source_state states[CLOUD_SOURCES_MOST],
 			       struct err *err)
 {
-	struct cloud_options options = {
-		.sources = notice,
-		.notice = ignore_notice,
-		.health = ignore_health,
-	};
+	const struct cloud_options options = {.sources = notice};
 	int64_t began_ms = clock_monotonic_ms();
 	struct cloud_watch *watch;
 	size_t count;
@@ -213,13 +176,13 @@ static size_t wait_for_sources(const char *notice, struct source_state states[CL
 
 /* The loader's complaint when a program starts with the shim; NULL: none. The program is this one,
  * because a container image may have no other. The caller frees. */
-static char *shim_error(const char *shim)
+static char *shim_error(const char *path)
 {
 	char *const argv[] = {(char *)"/proc/self/exe", (char *)"--version", NULL};
 	auto_free char *list = NULL, *said = NULL;
 	struct err err;
 
-	if (ld_preload_compose(NULL, shim, &list, &err) < 0)
+	if (ld_preload_compose(NULL, path, &list, &err) < 0)
 		return text_copy(err.text);
 	auto_free char *preload = text_format("LD_PRELOAD=%s", list);
 	auto_free char *quiet = ld_preload_sanitizer_options(getenv("ASAN_OPTIONS"));
@@ -252,12 +215,12 @@ void inspect_host(const struct doctor_options *options, struct check_list *list)
 	struct source_state sources[CLOUD_SOURCES_MOST];
 	struct err notice_error, subreaper_error;
 	auto_free char *watches = read_first_line("/proc/sys/fs/inotify/max_user_watches");
-	auto_free char *shim = NULL, *shim_said = NULL;
-	struct proc_stat init;
+	auto_free char *path = NULL, *shim_said = NULL;
+	struct proc_stat first;
 	struct host_facts facts = {
 		.notice = options->notice,
 		.sources = sources,
-		.init = proc_read_stat(1, &init) ? init.comm : NULL,
+		.init = proc_read_stat(1, &first) ? first.comm : NULL,
 		.kubernetes = getenv("KUBERNETES_SERVICE_HOST") != NULL,
 		.grace_ms = options->grace_ms,
 		.watches = watches ? strtoll(watches, NULL, 10) : -1,
@@ -266,10 +229,10 @@ void inspect_host(const struct doctor_options *options, struct check_list *list)
 
 	facts.source_count = wait_for_sources(options->notice, sources, &notice_error);
 	facts.notice_error = notice_error.text[0] ? notice_error.text : NULL;
-	if (ld_preload_find(&shim, NULL) == 0)
-		shim_said = shim_error(shim);
+	if (ld_preload_find(&path, NULL) == 0)
+		shim_said = shim_error(path);
 	facts.shim_error = shim_said;
-	facts.shim = shim;
+	facts.shim = path;
 	if (child_prepare(&subreaper_error) < 0)
 		facts.subreaper_error = subreaper_error.text;
 	check_host(&facts, list);

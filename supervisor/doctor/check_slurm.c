@@ -14,69 +14,86 @@
 
 /* --- the rows --- */
 
+// clang-format off
+static const struct check_finding
+	no_script = {"requeue", CHECK_WARN, "this job has no batch script (srun, salloc): it cannot be requeued", "submit a script with sbatch"},
+	not_requeued = {"requeue", CHECK_FAIL, "this job may not be requeued", "submit it with sbatch --requeue"},
+	requeued = {"requeue", CHECK_OK, "this job may be requeued", ""},
+	none_requeued = {"requeue", CHECK_WARN, "jobs are not requeued unless they ask for it (JobRequeue=0)", "submit with sbatch --requeue"},
+	all_requeued = {"requeue", CHECK_OK, "jobs may be requeued (JobRequeue=1)", ""},
+	code_holds = {"exit code", CHECK_FAIL, "exit code 75 (preempted, durable) puts the job on hold (RequeueExitHold)", "remove 75 from RequeueExitHold"},
+	code_requeues = {"exit code", CHECK_OK, "exit code 75 requeues a job (RequeueExit), even without scontrol", ""},
+	code_does_nothing = {"exit code", CHECK_OK, "exit code 75 does not requeue a job (RequeueExit): in a container without scontrol it is not requeued", ""},
+	no_grace = {"grace", CHECK_WARN, "preemption gives no time but KillWait (GraceTime=0)", "set GraceTime of the partition or QOS"},
+	short_grace = {"grace", CHECK_WARN, "preemption gives $1 s (GraceTime)", "raise GraceTime; save often (--every)"},
+	long_grace = {"grace", CHECK_OK, "preemption gives $1 s (GraceTime)", ""},
+	user_signal = {"notice", CHECK_OK, "the signal of --signal is sent when a job is preempted, to the batch script too", ""},
+	no_user_signal = {"notice", CHECK_WARN, "a preempted batch script gets no signal until its grace time is over: only processes that srun started get "
+		"SIGTERM before", "start it with srun reprieve run, or set send_user_signal (PreemptParameters; before 23.02 preempt_send_user_signal in "
+		"SlurmctldParameters) and use --signal=B:TERM@120"},
+	none_preempts = {"preempt", CHECK_OK, "no job preempts another ($1)", ""},
+	preempt_requeues = {"preempt", CHECK_OK, "preempted jobs are requeued", ""},
+	preempt_off = {"preempt", CHECK_OK, "jobs are not preempted here", ""},
+	preempt_suspends = {"preempt", CHECK_WARN, "preempted jobs are suspended where they are, not moved ($1)", "PreemptMode=REQUEUE"},
+	preempt_cancels = {"preempt", CHECK_WARN, "preempted jobs are cancelled ($1): a job starts again only if it gets its notice and requeues itself in "
+		"time", "PreemptMode=REQUEUE"},
+	signal_to_shell = {"signal", CHECK_FAIL, "the signal of --signal=B: ends the script's shell, and with it the job, because it does not exec reprieve",
+		"exec reprieve run ..., or, before other lines, --signal=TERM@120 with srun reprieve run ... || exit $?"},
+	signal_to_none = {"signal", CHECK_FAIL, "without B: the signal of --signal only reaches what srun starts, and the script has no srun",
+		"--signal=B:TERM@120 with exec reprieve run ..., or srun reprieve run ..."},
+	signal_set = {"signal", CHECK_OK, "the script sets --signal", ""},
+	no_signal = {"signal", CHECK_WARN, "the script sets no --signal before the time limit (sbatch's command line may)", "#SBATCH --signal=B:TERM@120"},
+	no_scontrol = {"scontrol", CHECK_WARN, "this is a Slurm job, but there is no scontrol here: requeueing and grace time are unknown",
+		"run doctor on the node too, outside the container; without scontrol a requeue needs RequeueExit=75 in slurm.conf"},
+	no_answer = {"scontrol", CHECK_WARN, "scontrol show config failed, so requeueing and grace time are unknown: $1",
+		"check that slurmctld answers (scontrol ping), and try again"};
+// clang-format on
+
 static void requeue_row(const struct slurm_outputs *texts, struct check_list *list)
 {
-	long of_job = slurm_number(texts->job, "Requeue"),
-	     batch = slurm_number(texts->job, "BatchFlag");
+	long of_job = slurm_number(texts->job, "Requeue");
 
-	if (batch == 0)
-		check_add(list, "requeue", CHECK_WARN, "submit a script with sbatch",
-			  "this job has no batch script (srun, salloc): it cannot be requeued");
-	else if (of_job == 0)
-		check_add(list, "requeue", CHECK_FAIL, "submit it with sbatch --requeue",
-			  "this job may not be requeued");
-	else if (of_job > 0)
-		check_add(list, "requeue", CHECK_OK, "", "this job may be requeued");
-	else if (slurm_number(texts->config, "JobRequeue") == 0)
-		check_add(list, "requeue", CHECK_WARN, "submit with sbatch --requeue",
-			  "jobs are not requeued unless they ask for it (JobRequeue=0)");
-	else
-		check_add(list, "requeue", CHECK_OK, "", "jobs may be requeued (JobRequeue=1)");
+	check_add(list,
+		  slurm_number(texts->job, "BatchFlag") == 0       ? &no_script
+		  : of_job == 0                                    ? &not_requeued
+		  : of_job > 0                                     ? &requeued
+		  : slurm_number(texts->config, "JobRequeue") == 0 ? &none_requeued
+								   : &all_requeued,
+		  NULL, NULL);
 }
 
 static void exit_code_row(const struct slurm_outputs *texts, struct check_list *list)
 {
 	enum slurm_exit_rule rule = slurm_exit_rule(texts->config, EXIT_PREEMPTED);
 
-	if (rule == SLURM_EXIT_HOLDS)
-		check_add(list, "exit code", CHECK_FAIL, "remove 75 from RequeueExitHold",
-			  "exit code 75 (preempted, durable) puts the job on hold "
-			  "(RequeueExitHold)");
-	else
-		check_add(list, "exit code", CHECK_OK, "",
-			  rule == SLURM_EXIT_REQUEUES
-				  ? "exit code 75 requeues a job (RequeueExit), even without "
-				    "scontrol"
-				  : "exit code 75 does not requeue a job (RequeueExit): in a "
-				    "container without scontrol it is not requeued");
+	check_add(list,
+		  rule == SLURM_EXIT_HOLDS      ? &code_holds
+		  : rule == SLURM_EXIT_REQUEUES ? &code_requeues
+						: &code_does_nothing,
+		  NULL, NULL);
 }
 
 static void grace_row(const struct slurm_outputs *texts, struct check_list *list)
 {
-	char parameters[VALUE_SIZE], of_old[VALUE_SIZE];
+	char parameters[VALUE_SIZE], of_old[VALUE_SIZE], seconds[24];
 	long grace = slurm_number(texts->partition, "GraceTime");
 
 	/* The setting has moved: SlurmctldParameters before 23.02, PreemptParameters since. */
 	slurm_value(texts->config, "PreemptParameters", parameters, sizeof(parameters));
 	slurm_value(texts->config, "SlurmctldParameters", of_old, sizeof(of_old));
-	if (grace == 0)
-		check_add(list, "grace", CHECK_WARN, "set GraceTime of the partition or QOS",
-			  "preemption gives no time but KillWait (GraceTime=0)");
-	else if (grace > 0)
-		check_add(list, "grace", grace < GRACE_SHORT ? CHECK_WARN : CHECK_OK,
-			  grace < GRACE_SHORT ? "raise GraceTime; save often (--every)" : "",
-			  "preemption gives %ld s (GraceTime)", grace);
-	if (strstr(parameters, "send_user_signal") || strstr(of_old, "preempt_send_user_signal"))
-		check_add(list, "notice", CHECK_OK, "",
-			  "the signal of --signal is sent when a job is preempted, to the batch "
-			  "script too");
-	else
-		check_add(list, "notice", CHECK_WARN,
-			  "start it with srun reprieve run, or set send_user_signal "
-			  "(PreemptParameters; before 23.02 preempt_send_user_signal in "
-			  "SlurmctldParameters) and use --signal=B:TERM@120",
-			  "a preempted batch script gets no signal until its grace time is over: "
-			  "only processes that srun started get SIGTERM before");
+	snprintf(seconds, sizeof(seconds), "%ld", grace);
+	if (grace >= 0)
+		check_add(list,
+			  grace == 0            ? &no_grace
+			  : grace < GRACE_SHORT ? &short_grace
+						: &long_grace,
+			  seconds, NULL);
+	check_add(list,
+		  strstr(parameters, "send_user_signal") ||
+				  strstr(of_old, "preempt_send_user_signal")
+			  ? &user_signal
+			  : &no_user_signal,
+		  NULL, NULL);
 }
 
 static void preemption_rows(const struct slurm_outputs *texts, struct check_list *list)
@@ -86,24 +103,19 @@ static void preemption_rows(const struct slurm_outputs *texts, struct check_list
 	if (!slurm_value(texts->config, "PreemptType", type, sizeof(type)))
 		return;
 	if (strstr(type, "none")) {
-		check_add(list, "preempt", CHECK_OK, "", "no job preempts another (%s)", type);
+		check_add(list, &none_preempts, type, NULL);
 		return;
 	}
 	if (!slurm_value(texts->partition, "PreemptMode", mode, sizeof(mode)))
 		slurm_value(texts->config, "PreemptMode", mode, sizeof(mode));
-	if (strstr(mode, "REQUEUE"))
-		check_add(list, "preempt", CHECK_OK, "", "preempted jobs are requeued");
-	else if (strstr(mode, "OFF")) {
-		check_add(list, "preempt", CHECK_OK, "", "jobs are not preempted here");
-		return;
-	} else
-		check_add(list, "preempt", CHECK_WARN, "PreemptMode=REQUEUE",
-			  strstr(mode, "SUSPEND")
-				  ? "preempted jobs are suspended where they are, not moved (%s)"
-				  : "preempted jobs are cancelled (%s): a job starts again only if "
-				    "it gets its notice and requeues itself in time",
-			  mode);
-	grace_row(texts, list);
+	check_add(list,
+		  strstr(mode, "REQUEUE")   ? &preempt_requeues
+		  : strstr(mode, "OFF")     ? &preempt_off
+		  : strstr(mode, "SUSPEND") ? &preempt_suspends
+					    : &preempt_cancels,
+		  mode, NULL);
+	if (strstr(mode, "REQUEUE") || !strstr(mode, "OFF"))
+		grace_row(texts, list);
 }
 
 /* What a batch script says of the signal ahead of the end, and of who gets it. */
@@ -159,44 +171,24 @@ static void signal_row(const struct slurm_outputs *texts, struct check_list *lis
 	if (!texts->script)
 		return;
 	look = look_at_script(texts->script);
-	if (look.asks && look.to_shell && look.has_run && !look.execs_run && !look.has_trap)
-		check_add(list, "signal", CHECK_FAIL,
-			  "exec reprieve run ..., or, before other lines, --signal=TERM@120 with "
-			  "srun reprieve run ... || exit $?",
-			  "the signal of --signal=B: ends the script's shell, and with it the job, "
-			  "because it does not exec reprieve");
-	else if (look.asks && !look.to_shell && look.has_run && !look.has_srun)
-		check_add(list, "signal", CHECK_FAIL,
-			  "--signal=B:TERM@120 with exec reprieve run ..., or srun reprieve run "
-			  "...",
-			  "without B: the signal of --signal only reaches what srun starts, and "
-			  "the script has no srun");
-	else if (look.asks)
-		check_add(list, "signal", CHECK_OK, "", "the script sets --signal");
-	else
-		check_add(list, "signal", CHECK_WARN, "#SBATCH --signal=B:TERM@120",
-			  "the script sets no --signal before the time limit (sbatch's command "
-			  "line may)");
+	check_add(list,
+		  look.asks && look.to_shell && look.has_run && !look.execs_run && !look.has_trap
+			  ? &signal_to_shell
+		  : look.asks && !look.to_shell && look.has_run && !look.has_srun ? &signal_to_none
+		  : look.asks                                                     ? &signal_set
+										  : &no_signal,
+		  NULL, NULL);
 }
 
 static void no_reply_row(const struct slurm_outputs *texts, struct check_list *list)
 {
 	const char *why = texts->error_text;
 
-	if (texts->asked == SLURM_QUERY_NO_PROGRAM) {
-		check_add(list, "scontrol", CHECK_WARN,
-			  "run doctor on the node too, outside the container; without scontrol a "
-			  "requeue needs RequeueExit=75 in slurm.conf",
-			  "this is a Slurm job, but there is no scontrol here: requeueing and "
-			  "grace time are unknown");
-		return;
-	}
 	/* The program's name is there twice: from us, and from scontrol itself. */
-	if (text_starts(why, "scontrol: scontrol: "))
+	if (why && text_starts(why, "scontrol: scontrol: "))
 		why += strlen("scontrol: ");
-	check_add(list, "scontrol", CHECK_WARN,
-		  "check that slurmctld answers (scontrol ping), and try again",
-		  "scontrol show config failed, so requeueing and grace time are unknown: %s", why);
+	check_add(list, texts->asked == SLURM_QUERY_NO_PROGRAM ? &no_scontrol : &no_answer, why,
+		  NULL);
 }
 
 void check_slurm(const struct slurm_outputs *texts, struct check_list *list)

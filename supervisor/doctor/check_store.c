@@ -1,10 +1,11 @@
 #include "doctor.h"
 
+#include "base/cleanup.h"
 #include "base/text.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* S3 rejects requests that were signed more than 15 minutes off (RequestTimeTooSkewed); Azure and
  * Google's tokens do the same. */
@@ -14,11 +15,35 @@
 #define NOTICE_LONG_MS 120000
 #define NOTICE_SHORT_MS 30000
 
-/* --- what to do --- */
+// clang-format off
+#define FIX_IF_ABSENT "use a store that can put an object only if it is absent: otherwise two machines that run one job can overwrite each other"
+#define FIX_SAVE_OFTEN "let the job save more often (--every): complete checkpoints are uploaded while it trains, and unchanged parts are not sent again"
+#define FIX_CLOCK "set the clock (chrony, systemd-timesyncd)"
+static const struct check_finding
+	not_there = {"store", CHECK_WARN, "$1: the directory does not exist yet; a run creates it",
+		"check that this is the right place, and that the share is mounted there"},
+	store_is = {"store", CHECK_OK, "$1", ""},
+	if_absent_off = {"if-absent", CHECK_WARN, "not used, because REPRIEVE_S3_CONDITIONAL=off is set: an object is looked up first, then put, and two "
+		"writers of one name may both win", "never run one job on two machines at the same time, or use a store with if-absent"},
+	same_clock = {"clock", CHECK_OK, "same as the server's", ""},
+	skew_is_small = {"clock", CHECK_OK, "this machine's clock is $1 $2 the server's", ""},
+	skew_warns = {"clock", CHECK_WARN, "this machine's clock is $1 $2 the server's", FIX_CLOCK},
+	skew_fails = {"clock", CHECK_FAIL, "this machine's clock is $1 $2 the server's", FIX_CLOCK},
+	what_fits = {"fit", CHECK_OK, "$1 fit in 30 s, $2 in 120 s (--size says whether your checkpoint does)", ""},
+	not_measured = {"fit", CHECK_WARN, "whether $1 fit in a notice is not known: nothing was measured", "leave --measure 0 out"},
+	fits = {"fit", CHECK_OK, "$1 fit in 120 s: yes, in 30 s: yes (they need about $2)", ""},
+	fits_a_long_one = {"fit", CHECK_WARN, "$1 fit in 120 s: yes, in 30 s: no (they need about $2)", FIX_SAVE_OFTEN},
+	fits_none = {"fit", CHECK_WARN, "$1 fit in 120 s: no, in 30 s: no (they need about $2)", FIX_SAVE_OFTEN},
+	in_the_clear = {"transport", CHECK_WARN, "requests go to another machine over plain http: whoever is on the way can use the credentials and "
+		"replace checkpoints", "let the endpoint be https; `run --strict` refuses this one"},
+	no_age = {"age", CHECK_WARN, "listings do not say when an object was put: `reprieve forget` frees no space here", ""},
+	one_mount = {"mounts", CHECK_WARN, "of one name to two was tried within one mount ($1), which proves nothing of two machines",
+		"mount it a second time, and name the store there with --also"},
+	two_mounts = {"mounts", CHECK_OK, "of two mounts one gets a name, and the other sees it at once", ""},
+	no_store = {"store", CHECK_FAIL, "no store: neither HOME nor XDG_STATE_HOME is set, so nothing would be saved", "choose a place with --store"};
+// clang-format on
 
-#define FIX_IF_ABSENT                                                                           \
-	"use a store that can put an object only if it is absent: otherwise two machines that " \
-	"run one job can overwrite each other"
+/* --- what to do --- */
 
 static const char *fix_of_open(const struct err *err, const char *url)
 {
@@ -64,17 +89,17 @@ static const char *fix_of_step(enum probe_step step, const struct err *err, cons
 static void check_open(const struct store_probe *probe, const char *url, struct check_list *list)
 {
 	const struct probe_result *answer = &probe->steps[PROBE_OPEN];
+	auto_free char *text =
+		text_format("%s%s%s", url, probe->description[0] ? ": " : "", probe->description);
 
 	if (!answer->worked)
-		check_add(list, "store", CHECK_FAIL, fix_of_open(&answer->err, url), "%s",
-			  answer->err.text);
-	else if (probe->made)
-		check_add(list, "store", CHECK_WARN,
-			  "check that this is the right place, and that the share is mounted there",
-			  "%s: the directory does not exist yet; a run creates it", url);
+		check_add(list,
+			  &(struct check_finding){"store", CHECK_FAIL, "$1",
+						  fix_of_open(&answer->err, url)},
+			  answer->err.text, NULL);
 	else
-		check_add(list, "store", CHECK_OK, "", "%s%s%s", url,
-			  probe->description[0] ? ": " : "", probe->description);
+		check_add(list, probe->made ? &not_there : &store_is, probe->made ? url : text,
+			  NULL);
 }
 
 /* `works`: what is so if it does, before how long it took. */
@@ -85,12 +110,17 @@ static void check_step(const struct store_probe *probe, const char *url, enum pr
 	/* Only retention needs to remove objects; saving and restoring work. */
 	bool spared = step == PROBE_REMOVE && answer->err.kind == ERR_DENIED;
 
+	char took[24];
+
+	snprintf(took, sizeof(took), "%lld", (long long)answer->took_ms);
 	if (answer->worked)
-		check_add(list, check, CHECK_OK, "", "%s (%lld ms)", works,
-			  (long long)answer->took_ms);
+		check_add(list, &(struct check_finding){check, CHECK_OK, "$1 ($2 ms)", ""}, works,
+			  took);
 	else if (answer->tried)
-		check_add(list, check, spared ? CHECK_WARN : CHECK_FAIL,
-			  fix_of_step(step, &answer->err, url), "%s", answer->err.text);
+		check_add(list,
+			  &(struct check_finding){check, spared ? CHECK_WARN : CHECK_FAIL, "$1",
+						  fix_of_step(step, &answer->err, url)},
+			  answer->err.text, NULL);
 }
 
 static void check_if_absent(const struct store_probe *probe, const char *url,
@@ -100,31 +130,22 @@ static void check_if_absent(const struct store_probe *probe, const char *url,
 		check_step(probe, url, PROBE_IF_ABSENT, "if-absent",
 			   "of two writers of one name, one wins", list);
 	else
-		check_add(list, "if-absent", CHECK_WARN,
-			  "never run one job on two machines at the same time, or use a store with "
-			  "if-absent",
-			  "not used, because REPRIEVE_S3_CONDITIONAL=off is set: an object is "
-			  "looked up first, then put, and two writers of one name may both win");
+		check_add(list, &if_absent_off, NULL, NULL);
 }
 
 static void check_clock(const struct store_probe *probe, struct check_list *list)
 {
 	int64_t off = llabs((long long)probe->skew_ms);
-	enum check_level level = off >= SKEW_FAIL_MS   ? CHECK_FAIL
-				 : off >= SKEW_WARN_MS ? CHECK_WARN
-						       : CHECK_OK;
+	const struct check_finding *skew =
+		off >= SKEW_FAIL_MS   ? &skew_fails
+		: off >= SKEW_WARN_MS ? &skew_warns
+				      : &skew_is_small;
 	char text[32];
 
 	if (!probe->skew_known)
 		return;
-	if (off < 2000)
-		check_add(list, "clock", CHECK_OK, "", "same as the server's");
-	else
-		check_add(list, "clock", level,
-			  level == CHECK_OK ? "" : "set the clock (chrony, systemd-timesyncd)",
-			  "this machine's clock is %s %s the server's",
-			  text_duration(off, text, sizeof(text)),
-			  probe->skew_ms > 0 ? "behind" : "ahead of");
+	check_add(list, off < 2000 ? &same_clock : skew, text_duration(off, text, sizeof(text)),
+		  probe->skew_ms > 0 ? "behind" : "ahead of");
 }
 
 /* --- how fast --- */
@@ -140,15 +161,17 @@ static uint64_t bytes_in(const struct store_probe *probe, enum probe_step step, 
 static void check_speed(const struct store_probe *probe, enum probe_step step, const char *url,
 			const char *check, struct check_list *list)
 {
-	char rate[24], amount[24];
+	char rate[24], amount[24], how[80];
 
-	if (!probe->steps[step].worked)
+	if (!probe->steps[step].worked) {
 		check_step(probe, url, step, check, "", list);
-	else
-		check_add(list, check, CHECK_OK, "", "%s/s (%s on %u connection%s)",
-			  text_bytes(bytes_in(probe, step, 1000), rate, sizeof(rate)),
-			  text_bytes(probe->bytes, amount, sizeof(amount)), probe->at_once,
-			  probe->at_once == 1 ? "" : "s");
+		return;
+	}
+	snprintf(how, sizeof(how), "%s on %u connection%s",
+		 text_bytes(probe->bytes, amount, sizeof(amount)), probe->at_once,
+		 probe->at_once == 1 ? "" : "s");
+	check_add(list, &(struct check_finding){check, CHECK_OK, "$1/s ($2)", ""},
+		  text_bytes(bytes_in(probe, step, 1000), rate, sizeof(rate)), how);
 }
 
 /* In decimal units, as people name sizes: "40 GB". */
@@ -182,31 +205,23 @@ static void check_transfer_time(const struct store_probe *probe, uint64_t size,
 {
 	bool measured = probe->steps[PROBE_UPLOAD].worked && probe->bytes > 0;
 	int64_t need_ms = check_store_transfer_ms(probe, size);
-	bool fits = need_ms <= NOTICE_SHORT_MS;
 	char some[32], most[32];
 
+	format_size(size, some, sizeof(some));
 	if (size == 0 && measured)
-		check_add(list, "fit", CHECK_OK, "",
-			  "%s fit in %d s, %s in %d s (--size says whether your checkpoint does)",
+		check_add(list, &what_fits,
 			  format_size(bytes_in(probe, PROBE_UPLOAD, NOTICE_SHORT_MS), some,
 				      sizeof(some)),
-			  NOTICE_SHORT_MS / 1000,
 			  format_size(bytes_in(probe, PROBE_UPLOAD, NOTICE_LONG_MS), most,
-				      sizeof(most)),
-			  NOTICE_LONG_MS / 1000);
+				      sizeof(most)));
 	else if (size > 0 && !probe->steps[PROBE_UPLOAD].tried && probe->steps[PROBE_PUT].worked)
-		check_add(list, "fit", CHECK_WARN, "leave --measure 0 out",
-			  "whether %s fit in a notice is not known: nothing was measured",
-			  format_size(size, some, sizeof(some)));
+		check_add(list, &not_measured, some, NULL);
 	if (need_ms >= 0)
-		check_add(list, "fit", fits ? CHECK_OK : CHECK_WARN,
-			  fits ? ""
-			       : "let the job save more often (--every): complete checkpoints are "
-				 "uploaded while it trains, and unchanged parts are not sent again",
-			  "%s fit in %d s: %s, in %d s: %s (they need about %s)",
-			  format_size(size, some, sizeof(some)), NOTICE_LONG_MS / 1000,
-			  need_ms <= NOTICE_LONG_MS ? "yes" : "no", NOTICE_SHORT_MS / 1000,
-			  fits ? "yes" : "no", text_duration(need_ms, most, sizeof(most)));
+		check_add(list,
+			  need_ms <= NOTICE_SHORT_MS  ? &fits
+			  : need_ms <= NOTICE_LONG_MS ? &fits_a_long_one
+						      : &fits_none,
+			  some, text_duration(need_ms, most, sizeof(most)));
 }
 
 void check_store(const struct store_probe *probe, const char *url, uint64_t size,
@@ -215,10 +230,7 @@ void check_store(const struct store_probe *probe, const char *url, uint64_t size
 	*list = (struct check_list){0};
 	check_open(probe, url, list);
 	if (probe->in_the_clear)
-		check_add(list, "transport", CHECK_WARN,
-			  "let the endpoint be https; `run --strict` refuses this one",
-			  "requests go to another machine over plain http: whoever is on the way "
-			  "can use the credentials and replace checkpoints");
+		check_add(list, &in_the_clear, NULL, NULL);
 	check_step(probe, url, PROBE_PUT, "put", "an object can be written", list);
 	check_step(probe, url, PROBE_GET, "get", "it reads back as it was written", list);
 	check_if_absent(probe, url, list);
@@ -228,9 +240,7 @@ void check_store(const struct store_probe *probe, const char *url, uint64_t size
 		   list);
 	check_step(probe, url, PROBE_REMOVE, "delete", "it can be removed", list);
 	if (probe->steps[PROBE_LIST].worked && probe->steps[PROBE_PUT].worked && !probe->dated)
-		check_add(list, "age", CHECK_WARN, "",
-			  "listings do not say when an object was put: `reprieve forget` frees no "
-			  "space here");
+		check_add(list, &no_age, NULL, NULL);
 	check_clock(probe, list);
 	check_speed(probe, PROBE_UPLOAD, url, "up", list);
 	check_speed(probe, PROBE_DOWNLOAD, url, "down", list);
@@ -239,43 +249,43 @@ void check_store(const struct store_probe *probe, const char *url, uint64_t size
 
 void check_mounts(const char *network, const struct probe_result *answer, struct check_list *list)
 {
-	if (!answer->tried)
-		check_add(list, "mounts", CHECK_WARN,
-			  "mount it a second time, and name the store there with --also",
-			  "of one name to two was tried within one mount (%s), which proves "
-			  "nothing of two machines",
-			  network);
-	else if (!answer->worked)
-		check_add(list, "mounts", CHECK_FAIL,
-			  answer->err.kind == ERR_UNFIT ? FIX_IF_ABSENT : "", "%s",
-			  answer->err.text);
-	else
-		check_add(list, "mounts", CHECK_OK, "",
-			  "of two mounts one gets a name, and the other sees it at once");
+	const struct check_finding failed = {"mounts", CHECK_FAIL, "$1",
+					     answer->err.kind == ERR_UNFIT ? FIX_IF_ABSENT : ""};
+
+	check_add(list,
+		  !answer->tried   ? &one_mount
+		  : answer->worked ? &two_mounts
+				   : &failed,
+		  answer->tried ? answer->err.text : network, NULL);
 }
 
 void check_no_store(struct check_list *list)
 {
 	*list = (struct check_list){0};
-	check_add(list, "store", CHECK_FAIL, "choose a place with --store",
-		  "no store: neither HOME nor XDG_STATE_HOME is set, so nothing would be saved");
+	check_add(list, &no_store, NULL, NULL);
 }
 
-void check_add(struct check_list *list, const char *check, enum check_level level, const char *fix,
-	       const char *format, ...)
+void check_add(struct check_list *list, const struct check_finding *finding, const char *first,
+	       const char *second)
 {
 	struct check_result *row = &list->rows[list->count];
-	va_list args;
+	size_t used = 0;
 
 	if (list->count == CHECK_LIST_MOST)
 		return;
 	list->count++;
-	row->check = check;
-	row->level = level;
-	va_start(args, format);
-	vsnprintf(row->text, sizeof(row->text), format, args);
-	va_end(args);
-	text_set(row->fix, sizeof(row->fix), fix);
+	*row = (struct check_result){.check = finding->check, .level = finding->level};
+	for (const char *at = finding->text; *at && used < sizeof(row->text) - 1; at++) {
+		const char *told = text_starts(at, "$1")   ? first
+				   : text_starts(at, "$2") ? second
+							   : NULL;
+
+		snprintf(row->text + used, sizeof(row->text) - used, "%.*s",
+			 told ? (int)strlen(told) : 1, told ? told : at);
+		used += strlen(row->text + used);
+		at += told != NULL;
+	}
+	text_set(row->fix, sizeof(row->fix), finding->fix);
 }
 
 enum check_level check_worst(const struct check_list *list)

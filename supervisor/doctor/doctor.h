@@ -52,10 +52,15 @@ void check_no_store(struct check_list *list);
 /* Milliseconds to upload `size` bytes at the measured speed; -1: not measured, or no size. */
 int64_t check_store_transfer_ms(const struct store_probe *probe, uint64_t size);
 
-/* Adds a row; ignored if the list is full. `check` is borrowed. */
-__attribute__((format(printf, 5, 6))) void check_add(struct check_list *list, const char *check,
-						     enum check_level level, const char *fix,
-						     const char *format, ...);
+/* What a check can find. $1 and $2 in the text stand for what is told with it. */
+struct check_finding {
+	const char *check;
+	enum check_level level;
+	const char *text, *fix;
+};
+/* Adds a row; ignored if the list is full. `check` is borrowed. NULL: nothing is told with it. */
+void check_add(struct check_list *list, const struct check_finding *finding, const char *first,
+	       const char *second);
 
 enum check_level check_worst(const struct check_list *list);
 const char *check_level_name(enum check_level level); /* "ok", "warn", "fail" */
