@@ -100,7 +100,8 @@ static bool open_session(struct aws_session *session, bool reports)
 		if (access == AWS_WITH_TOKEN || access == AWS_TOKENLESS)
 			return true;
 		if (reports)
-			watcher_report(session->watcher, lasting ? POLL_UNAVAILABLE : POLL_UNKNOWN,
+			watcher_report(session->watcher,
+				       lasting ? SOURCE_UNAVAILABLE : SOURCE_UNKNOWN,
 				       aws_access_why(access));
 		watcher_sleep(session->watcher, lasting ? UNAVAILABLE_RETRY_MS : RETRY_MS);
 	}
@@ -117,10 +118,10 @@ static bool poll_action(struct aws_session *session, struct announced *announced
 	if (watcher_get(session->watcher, &session->client, ACTION_PATH, &reply, &verdict))
 		aws_action_reply(&reply, &verdict);
 	if (verdict.kind == VERDICT_UNKNOWN) {
-		watcher_report(session->watcher, POLL_UNKNOWN, verdict.why);
+		watcher_report(session->watcher, SOURCE_UNKNOWN, verdict.why);
 		return false;
 	}
-	watcher_report(session->watcher, POLL_KNOWN, "");
+	watcher_report(session->watcher, SOURCE_ARMED, "");
 	/* A 404 withdraws a hibernation, which is over then. It withdraws no stop: EC2 also returns
 	 * it as soon as the user ends the instance because of the notice. */
 	if (reply.status != 404 || announced->count == 0 ||
@@ -193,7 +194,7 @@ static void run_aws(struct watcher *watcher)
 	bool has_thread;
 
 	if (watcher->shared->environment.aws.is_disabled) {
-		watcher_report(watcher, POLL_UNAVAILABLE,
+		watcher_report(watcher, SOURCE_UNAVAILABLE,
 			       "AWS_EC2_METADATA_DISABLED=true is set: unset it");
 		return;
 	}

@@ -217,7 +217,7 @@ static void handle_events(struct session *session, const struct verdict *events)
 	if (events->kind == VERDICT_UNKNOWN) {
 		session->must_ask = true;
 		doubt_vm_name(session, clock_monotonic_ms());
-		watcher_report(session->watcher, POLL_UNKNOWN, events->why);
+		watcher_report(session->watcher, SOURCE_UNKNOWN, events->why);
 		return;
 	}
 	session->enabled = true;
@@ -227,9 +227,9 @@ static void handle_events(struct session *session, const struct verdict *events)
 	else if (!session->must_ask && session->name[0])
 		session->doubtful_ms = CLOCK_NEVER;
 	if (session->name[0])
-		watcher_report(session->watcher, POLL_KNOWN, "");
+		watcher_report(session->watcher, SOURCE_ARMED, "");
 	else
-		watcher_report(session->watcher, POLL_UNKNOWN,
+		watcher_report(session->watcher, SOURCE_UNKNOWN,
 			       "this VM's own name is not answered: its events cannot be told from "
 			       "others'");
 }
@@ -252,7 +252,7 @@ static int64_t poll_events(struct session *session)
 		session->throttled = 0;
 		handle_events(session, &events);
 	} else {
-		watcher_report(session->watcher, POLL_UNKNOWN, events.why);
+		watcher_report(session->watcher, SOURCE_UNKNOWN, events.why);
 		/* The limit is of the VM, and asking more often than this only prolongs it. */
 		if (replied)
 			pause = backoff_ms(++session->throttled, 2000, 3000, BACKOFF_WHOLE);
@@ -266,7 +266,7 @@ static void run_azure(struct watcher *watcher)
 
 	if (!watcher_open(watcher, METADATA_AZURE, TIMEOUT_MS, &session.client))
 		return;
-	watcher_report(watcher, POLL_STARTING,
+	watcher_report(watcher, SOURCE_STARTING,
 		       "the first call switches scheduled events on: up to 2 minutes");
 	while (watcher_sleep(watcher, poll_events(&session)))
 		;

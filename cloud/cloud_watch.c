@@ -40,7 +40,7 @@ static bool find_provider(struct watcher *watcher)
 		pthread_mutex_unlock(&watcher->shared->mutex);
 		return true;
 	}
-	watcher_report(watcher, POLL_UNAVAILABLE,
+	watcher_report(watcher, SOURCE_UNAVAILABLE,
 		       "no cloud answers so far: --notice none if this is none, else name it, as "
 		       "in --notice aws");
 	return false;

@@ -156,10 +156,10 @@ static void follow_deadline(struct watcher *watcher, struct deadline *deadline, 
 		if (left_ms < -DEADLINE_STALE_MS) {
 			snprintf(why, sizeof(why), "%s was over at %s already: say a later one",
 				 deadline->what, datetime_iso(deadline->wall_ms, at));
-			watcher_report(watcher, POLL_UNAVAILABLE, why);
+			watcher_report(watcher, SOURCE_UNAVAILABLE, why);
 			return;
 		}
-		watcher_report(watcher, POLL_KNOWN, "");
+		watcher_report(watcher, SOURCE_ARMED, "");
 		wait_ms = left_ms > notice_ms ? left_ms - notice_ms : 0;
 		if (wait_ms == 0 && (given || !limit_was_raised(watcher, deadline))) {
 			given = true;
@@ -219,17 +219,17 @@ static bool ask_for_slurm_end(struct watcher *watcher, int64_t *wall_ms)
 			return true;
 		case SLURM_END_NEVER:
 			watcher_set_endpoint(watcher, "scontrol show job: no time limit so far");
-			watcher_report(watcher, POLL_KNOWN, "");
+			watcher_report(watcher, SOURCE_ARMED, "");
 			again_ms = NO_LIMIT_AGAIN_MS;
 			break;
 		case SLURM_END_UNREADABLE:
 		default:
 			snprintf(why, sizeof(why), "the time limit is not known: %.130s", err.text);
 			if (err.kind == ERR_NOT_FOUND) {
-				watcher_report(watcher, POLL_UNAVAILABLE, why);
+				watcher_report(watcher, SOURCE_UNAVAILABLE, why);
 				return false;
 			}
-			watcher_report(watcher, POLL_UNKNOWN, why);
+			watcher_report(watcher, SOURCE_UNKNOWN, why);
 		}
 	} while (watcher_sleep(watcher, again_ms));
 	return false;
@@ -246,7 +246,7 @@ static void run_slurm(struct watcher *watcher)
 
 	watcher_set_endpoint(watcher, "SLURM_JOB_END_TIME");
 	if (!environment->slurm_job[0] && !environment->slurm_end[0]) {
-		watcher_report(watcher, POLL_UNAVAILABLE,
+		watcher_report(watcher, SOURCE_UNAVAILABLE,
 			       "not a Slurm job (SLURM_JOB_ID is not set)");
 		return;
 	}
@@ -256,7 +256,7 @@ static void run_slurm(struct watcher *watcher)
 			return;
 	} else if (!deadline_parse(deadline.text, 0, &deadline.wall_ms, &deadline.is_span) ||
 		   deadline.is_span) {
-		watcher_report(watcher, POLL_UNAVAILABLE,
+		watcher_report(watcher, SOURCE_UNAVAILABLE,
 			       "SLURM_JOB_END_TIME is not a time in seconds since 1970: "
 			       "give --deadline");
 		return;

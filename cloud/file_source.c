@@ -237,10 +237,10 @@ static void handle_file(struct session *session, const struct stat *status)
 		return;
 	file_reply(&content, &verdict);
 	if (verdict.kind == VERDICT_UNKNOWN) {
-		watcher_report(session->watcher, POLL_UNKNOWN, verdict.why);
+		watcher_report(session->watcher, SOURCE_UNKNOWN, verdict.why);
 		return;
 	}
-	watcher_report(session->watcher, POLL_KNOWN, "");
+	watcher_report(session->watcher, SOURCE_ARMED, "");
 	watcher_set_note(session->watcher, verdict.why);
 	/* A stale file does not withdraw its own notice. */
 	if (verdict.kind == VERDICT_NEGATIVE && verdict.notices[0].kind == NOTICE_CANCELLED)
@@ -261,7 +261,7 @@ static void handle_path(struct session *session, const struct stat *status)
 	}
 	/* Reading a pipe would block. */
 	err_set(&err, ERR_INVALID, "%.100s is not a regular file", session->path);
-	watcher_report(session->watcher, POLL_UNKNOWN, err.text);
+	watcher_report(session->watcher, SOURCE_UNKNOWN, err.text);
 }
 
 static void poll_file(struct session *session)
@@ -273,13 +273,13 @@ static void poll_file(struct session *session)
 		handle_path(session, &status);
 	} else if (errno == ENOENT || errno == ENOTDIR) {
 		session->was_absent = true;
-		watcher_report(session->watcher, POLL_KNOWN, "");
+		watcher_report(session->watcher, SOURCE_ARMED, "");
 		watcher_set_note(session->watcher, "");
 		session->is_there = false;
 		announced_withdraw(session->watcher, &session->announced, "the file was removed");
 	} else {
 		err_os(&err, errno, "cannot stat %.100s", session->path);
-		watcher_report(session->watcher, POLL_UNKNOWN, err.text);
+		watcher_report(session->watcher, SOURCE_UNKNOWN, err.text);
 	}
 }
 

@@ -245,11 +245,11 @@ static int64_t handle_failure(struct subscription *subscription, enum verdict_ki
 	if (kind == VERDICT_ABSENT &&
 	    (!subscription->served || subscription->failures > ABSENT_MOST)) {
 		if (subscription->decides_health)
-			watcher_report(subscription->watcher, POLL_UNAVAILABLE, why);
+			watcher_report(subscription->watcher, SOURCE_UNAVAILABLE, why);
 		return ABSENT_RETRY_MS;
 	}
 	if (subscription->decides_health)
-		watcher_report(subscription->watcher, POLL_UNKNOWN, why);
+		watcher_report(subscription->watcher, SOURCE_UNKNOWN, why);
 	/* The server is away for less than a second just when a maintenance event begins: never
 	 * wait longer than that. */
 	return backoff_ms(subscription->failures, 200, 1000, BACKOFF_WHOLE);
@@ -294,7 +294,7 @@ static int64_t handle_reply(struct subscription *subscription, const struct repl
 	subscription->failures = 0;
 	subscription->served = true;
 	if (subscription->decides_health)
-		watcher_report(subscription->watcher, POLL_KNOWN, "");
+		watcher_report(subscription->watcher, SOURCE_ARMED, "");
 	handle_verdict(subscription, &verdict);
 	if (!gcp_etag_is_usable(reply->etag)) {
 		subscription->etag[0] = '\0';

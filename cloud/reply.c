@@ -167,7 +167,7 @@ bool watcher_open(struct watcher *watcher, enum metadata_service service, int64_
 	struct err err;
 
 	if (instance_metadata_open(client, service, endpoint, timeout_ms, &err) < 0) {
-		watcher_report(watcher, POLL_UNAVAILABLE, err.text);
+		watcher_report(watcher, SOURCE_UNAVAILABLE, err.text);
 		instance_metadata_close(client);
 		return false;
 	}

@@ -110,7 +110,7 @@ static void poll_termination(struct session *session)
 	    watcher_get(session->watcher, &session->client, session->path, &reply, &verdict))
 		termination_reply(session->form, &reply, &verdict);
 	watcher_report(session->watcher,
-		       verdict.kind == VERDICT_UNKNOWN ? POLL_UNKNOWN : POLL_KNOWN,
+		       verdict.kind == VERDICT_UNKNOWN ? SOURCE_UNKNOWN : SOURCE_ARMED,
 		       verdict.kind == VERDICT_UNKNOWN ? verdict.why : "");
 	if (verdict.kind == VERDICT_POSITIVE)
 		watcher_notice(session->watcher, &verdict.notices[0]);

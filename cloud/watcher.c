@@ -18,15 +18,15 @@ const char *source_health_name(enum source_health health)
 	return names[health];
 }
 
-bool health_note(struct health *health, enum poll_outcome outcome, int64_t now_ms)
+bool health_note(struct health *health, enum source_health outcome, int64_t now_ms)
 {
 	enum source_health before = health->state;
 	bool armed = before == SOURCE_ARMED;
 	int64_t since_ms;
 
-	if (outcome != POLL_UNKNOWN) {
+	if (outcome != SOURCE_UNKNOWN) {
 		health->unknown_since_ms = CLOCK_NEVER;
-		health->state = outcome == POLL_KNOWN ? SOURCE_ARMED : SOURCE_UNAVAILABLE;
+		health->state = outcome;
 		return health->state != before;
 	}
 	if (health->unknown_since_ms == CLOCK_NEVER)
@@ -134,7 +134,7 @@ void watcher_set_endpoint(struct watcher *watcher, const char *endpoint)
 	pthread_mutex_unlock(&watcher->shared->mutex);
 }
 
-void watcher_report(struct watcher *watcher, enum poll_outcome outcome, const char *why)
+void watcher_report(struct watcher *watcher, enum source_health outcome, const char *why)
 {
 	struct watcher_shared *shared = watcher->shared;
 	struct source_state *state = &watcher->state, copy;
@@ -144,11 +144,11 @@ void watcher_report(struct watcher *watcher, enum poll_outcome outcome, const ch
 	if (watcher_stopping(watcher))
 		return;
 	pthread_mutex_lock(&shared->mutex);
-	changed = outcome == POLL_STARTING ||
+	changed = outcome == SOURCE_STARTING ||
 		  health_note(&watcher->health, outcome, clock_monotonic_ms());
 	state->health = watcher->health.state;
-	state->polls += outcome != POLL_STARTING;
-	state->unknowns += outcome == POLL_UNKNOWN;
+	state->polls += outcome != SOURCE_STARTING;
+	state->unknowns += outcome == SOURCE_UNKNOWN;
 	/* A single bad answer of an armed source is counted, but it is not its state. */
 	if (changed || state->health != SOURCE_ARMED)
 		text_set(state->why, sizeof(state->why), why);

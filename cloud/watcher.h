@@ -268,13 +268,6 @@ enum {
 	HEALTH_ARMED_PATIENCE_MS = 30000,
 };
 
-enum poll_outcome {
-	POLL_STARTING,
-	POLL_KNOWN,
-	POLL_UNKNOWN,
-	POLL_UNAVAILABLE
-};
-
 struct health {
 	enum source_health state;
 	int64_t started_ms;
@@ -283,9 +276,9 @@ struct health {
 #define HEALTH_START(now_ms) \
 	((struct health){.started_ms = (now_ms), .unknown_since_ms = CLOCK_NEVER})
 
-/* Takes the result of a poll that has ended. Returns whether the state has changed and is to be
- * reported. */
-bool health_note(struct health *health, enum poll_outcome outcome, int64_t now_ms);
+/* Takes the result of a poll that has ended, ARMED for a usable reply. Returns whether the state
+ * has changed and is to be reported. */
+bool health_note(struct health *health, enum source_health outcome, int64_t now_ms);
 
 struct watcher;
 
@@ -295,8 +288,8 @@ int64_t watcher_deadline_notice_ms(struct watcher *watcher);
 void watcher_set_endpoint(struct watcher *watcher, const char *endpoint);
 
 /* Counts a poll, and reports a change of health; STARTING is no poll: its first reply will take a
- * while. `why` of KNOWN is "". */
-void watcher_report(struct watcher *watcher, enum poll_outcome outcome, const char *why);
+ * while. `why` of ARMED, a usable reply, is "". */
+void watcher_report(struct watcher *watcher, enum source_health outcome, const char *why);
 /* Reports what an armed source lacks: once, and again when it is something else. "": nothing, which
  * is no news. */
 void watcher_set_note(struct watcher *watcher, const char *text);

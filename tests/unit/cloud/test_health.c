@@ -46,9 +46,9 @@ static void changes_are_told_once(void **state)
 			int64_t now = rows[i].steps[j].second * 1000;
 			char outcome = rows[i].steps[j].outcome;
 			bool told = health_note(&health,
-						outcome == 'k'   ? POLL_KNOWN
-						: outcome == 'u' ? POLL_UNKNOWN
-								 : POLL_UNAVAILABLE,
+						outcome == 'k'   ? SOURCE_ARMED
+						: outcome == 'u' ? SOURCE_UNKNOWN
+								 : SOURCE_UNAVAILABLE,
 						now);
 
 			if (told != rows[i].steps[j].told ||

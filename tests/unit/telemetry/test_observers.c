@@ -88,37 +88,6 @@ static int64_t soon(void)
 	return clock_monotonic_ms() + 5000;
 }
 
-static void test_textfile_follows_some_events(void **state)
-{
-	struct run run;
-
-	(void)state;
-	start(&run, NULL);
-	event_log_add(&run.events, "requested", NULL);
-	assert_false(file_exists(run.textfile));
-	event_log_add(&run.events, "launched", NULL);
-	assert_true(file_exists(run.textfile));
-	stop(&run);
-}
-
-static void test_a_failed_run_leaves_all_notes(void **state)
-{
-	struct run run;
-
-	(void)state;
-	start(&run, NULL);
-	event_log_add(&run.events, "launched", NULL);
-	observers_set_store(&run.observers, run.fixture.storage, run.fixture.attempt.number);
-	event_log_add(&run.events, "ended", NULL);
-	observers_record_end(&run.observers, 1, soon());
-	/* what happened before there was a store is in it, too */
-	assert_true(note_has(&run, "ledger", "\"launched\""));
-	assert_true(note_has(&run, "ledger", "\"ended\""));
-	assert_true(note_has(&run, "log", "Traceback"));
-	assert_true(note_has(&run, "metrics", "reprieve_exit_code"));
-	stop(&run);
-}
-
 struct look {
 	struct timer timer;
 	struct run *run;
@@ -184,66 +153,11 @@ static void test_a_part_that_was_not_taken_is_sent_again(void **state)
 	stop(&run);
 }
 
-static void test_a_finished_run_leaves_no_log(void **state)
-{
-	struct run run;
-
-	(void)state;
-	start(&run, NULL);
-	observers_set_store(&run.observers, run.fixture.storage, run.fixture.attempt.number);
-	event_log_add(&run.events, "ended", NULL);
-	observers_record_end(&run.observers, 0, soon());
-	assert_true(note_has(&run, "ledger", "\"ended\""));
-	assert_true(note_has(&run, "log", ""));
-	stop(&run);
-}
-
-static void test_without_a_store_nothing_is_uploaded(void **state)
-{
-	struct run run;
-
-	(void)state;
-	start(&run, NULL);
-	event_log_add(&run.events, "ended", NULL);
-	observers_record_end(&run.observers, 1, soon());
-	assert_true(note_has(&run, "ledger", ""));
-	assert_true(note_has(&run, "metrics", ""));
-	assert_true(file_exists(run.textfile));
-	stop(&run);
-}
-
-static void test_who_is_told_of_what(void **state)
-{
-	static const struct {
-		const char *kind;
-		unsigned looks;
-	} rows[] = {{"advice", 0}, {"stop", 1}, {"cancelled", 1}};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct run run;
-
-		/* Nobody listens there: that is logged at the end. */
-		start(&run, "http://127.0.0.1:1/hook");
-		event_log_add(&run.events, "notice", "{s:s}", "kind", rows[i].kind);
-		event_log_add(&run.events, "launched", NULL);
-		assert_int_equal(run.looks, rows[i].looks);
-		observers_notify_end(&run.observers, "preempted", 75, soon());
-		assert_int_equal(run.looks, rows[i].looks + 1);
-		stop(&run);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_textfile_follows_some_events),
-		cmocka_unit_test(test_a_failed_run_leaves_all_notes),
 		cmocka_unit_test(test_the_event_log_goes_out_again_and_again),
 		cmocka_unit_test(test_a_part_that_was_not_taken_is_sent_again),
-		cmocka_unit_test(test_a_finished_run_leaves_no_log),
-		cmocka_unit_test(test_without_a_store_nothing_is_uploaded),
-		cmocka_unit_test(test_who_is_told_of_what),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
