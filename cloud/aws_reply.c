@@ -142,39 +142,14 @@ void aws_rebalance_reply(const struct reply *reply, struct verdict *verdict)
 
 /* --- the Auto Scaling group --- */
 
-enum state_effect {
-	STATE_UNKNOWN,
-	STATE_STAYS,
-	STATE_FREEZES,
-	STATE_ENDS,
-};
-
-static enum state_effect effect_of_state(const char *state)
-{
-	/* "Retrieving the target lifecycle state through instance metadata", EC2
-	 * Auto Scaling user guide. */
-	static const struct {
-		const char *state;
-		enum state_effect effect;
-	} rows[] = {
-		{"InService", STATE_STAYS},
-		{"Standby", STATE_STAYS},
-		{"Detached", STATE_STAYS},
-		{"Warmed:Running", STATE_STAYS},
-		{"Warmed:Hibernated", STATE_FREEZES},
-		{"Warmed:Stopped", STATE_ENDS},
-		{"Warmed:Terminated", STATE_ENDS},
-		{"Terminated", STATE_ENDS},
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (strcmp(rows[i].state, state) == 0)
-			return rows[i].effect;
-	return STATE_UNKNOWN;
-}
-
 void aws_state_reply(const struct reply *reply, struct verdict *verdict)
 {
+	/* "Retrieving the target lifecycle state through instance metadata", EC2 Auto Scaling user
+	 * guide. */
+	static const char *const stays[] = {"InService", "Standby", "Detached", "Warmed:Running",
+					    NULL};
+	static const char *const ends[] = {"Warmed:Stopped", "Warmed:Terminated", "Terminated",
+					   NULL};
 	char state[64];
 
 	/* 404 before the first transition, and outside any group. */
@@ -187,25 +162,19 @@ void aws_state_reply(const struct reply *reply, struct verdict *verdict)
 		verdict_unexpected(verdict, reply);
 		return;
 	}
-	switch (effect_of_state(state)) {
-	case STATE_STAYS:
+	if (text_is_one_of(state, stays))
 		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
-		return;
-	case STATE_FREEZES:
+	else if (text_equal(state, "Warmed:Hibernated"))
 		verdict_notice(verdict, NOTICE_ADVICE, "aws", "autoscaling", CLOCK_NEVER,
 			       reply->arrived_ms,
 			       "the Auto Scaling group hibernates this instance");
-		return;
-	case STATE_ENDS:
+	else if (text_is_one_of(state, ends))
 		verdict_notice(verdict, NOTICE_STOP, "aws", "autoscaling",
 			       reply->arrived_ms + AWS_STATE_GUESSED_MS, reply->arrived_ms,
 			       "the Auto Scaling group takes this instance out (%s)", state)
 			->guessed = true;
-		return;
-	case STATE_UNKNOWN:
+	else
 		verdict_set(verdict, VERDICT_UNKNOWN, "answered an unknown lifecycle state");
-		return;
-	}
 }
 
 /* --- scheduled maintenance --- */

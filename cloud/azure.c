@@ -13,29 +13,6 @@
 
 /* --- the replies --- */
 
-enum effect {
-	EFFECT_UNKNOWN,
-	EFFECT_NONE,
-	EFFECT_STOP,
-};
-
-static enum effect effect_of_type(const char *type)
-{
-	static const struct {
-		const char *type;
-		enum effect effect;
-	} rows[] = {
-		{"Freeze", EFFECT_NONE}, /* a pause of seconds, which does not affect training */
-		{"Reboot", EFFECT_STOP},  {"Redeploy", EFFECT_STOP},
-		{"Preempt", EFFECT_STOP}, {"Terminate", EFFECT_STOP},
-	};
-
-	for (size_t i = 0; type && i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (strcmp(type, rows[i].type) == 0)
-			return rows[i].effect;
-	return EFFECT_UNKNOWN;
-}
-
 bool azure_name_reply(const struct reply *reply, char name[AZURE_NAME_MOST])
 {
 	if (reply->status != 200 || reply->flavor || !reply_text(reply, name, AZURE_NAME_MOST) ||
@@ -105,9 +82,12 @@ static void set_unknown(struct verdict *verdict, const char *why)
 static void read_event(struct verdict *verdict, const struct reply *reply, json_t *event,
 		       const char *name)
 {
+	static const char *const stops[] = {"Reboot", "Redeploy", "Preempt", "Terminate", NULL};
 	const char *id = json_text_or(event, "EventId", "");
 	const char *status = json_text_or(event, "EventStatus", "");
-	enum effect effect = effect_of_type(json_text_or(event, "EventType", NULL));
+	const char *type = json_text_or(event, "EventType", NULL);
+	/* A pause of seconds, which does not affect training. */
+	bool freezes = text_equal(type, "Freeze");
 
 	if (!id[0] || !json_is_array(json_object_get(event, "Resources"))) {
 		set_unknown(verdict, "an event without EventId or Resources");
@@ -121,13 +101,12 @@ static void read_event(struct verdict *verdict, const struct reply *reply, json_
 		verdict->others++;
 		return;
 	}
-	if (effect == EFFECT_UNKNOWN) {
+	if (!freezes && !text_is_one_of(type, stops)) {
 		set_unknown(verdict, "an event of an unknown type for this VM");
 		return;
 	}
 	/* Completed and Canceled events are over, as if they had disappeared. */
-	if (effect == EFFECT_NONE ||
-	    (strcmp(status, "Scheduled") != 0 && strcmp(status, "Started") != 0))
+	if (freezes || (strcmp(status, "Scheduled") != 0 && strcmp(status, "Started") != 0))
 		return;
 	add_event_notice(verdict, reply, event);
 }

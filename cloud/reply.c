@@ -26,20 +26,16 @@ void verdict_unexpected(struct verdict *verdict, const struct reply *reply)
 		what = " without a body";
 	else if (reply_first_char(reply) == '<')
 		what = " with an HTML page";
-	switch (reply->status) {
-	case 403:
+	if (reply->status == 403)
 		verdict_set(verdict, VERDICT_UNKNOWN,
 			    "answered 403: the metadata service is turned off, or something "
 			    "between adds X-Forwarded-For");
-		break;
-	case 429:
+	else if (reply->status == 429)
 		verdict_set(verdict, VERDICT_UNKNOWN,
 			    "answered 429: too many programs on this machine ask the metadata "
 			    "service");
-		break;
-	default:
+	else
 		verdict_set(verdict, VERDICT_UNKNOWN, "answered %d%s", reply->status, what);
-	}
 }
 
 struct notice *verdict_notice(struct verdict *verdict, enum notice_kind kind, const char *source,

@@ -240,7 +240,7 @@ static int control_fault(struct mock *mock, json_t *fault, struct err *err)
 	return 0;
 }
 
-static int control(struct mock *mock, const char *name, json_t *body, struct err *err)
+int mock_control(struct mock *mock, const char *name, const char *text, struct err *err)
 {
 	static const char *const fires[] = {[MOCK_STOP] = " fire ",
 					    [MOCK_ADVICE] = " advice rebalance ",
@@ -249,6 +249,7 @@ static int control(struct mock *mock, const char *name, json_t *body, struct err
 	bool azure = mock->options.cloud == MOCK_AZURE, cancels = text_equal(name, "cancel");
 	bool sets = text_equal(name, "set"), faults = text_equal(name, "fault");
 	auto_free char *word = text_format(" %s ", name);
+	auto_json json_t *body = json_parse(text ? text : "", text ? strlen(text) : 0, NULL);
 	int event = 0;
 
 	while (event <= MOCK_EVENTS && !strstr(fires[event], word))
@@ -282,19 +283,11 @@ static int control(struct mock *mock, const char *name, json_t *body, struct err
 	return 0;
 }
 
-int mock_control(struct mock *mock, const char *name, const char *body, struct err *err)
-{
-	auto_json json_t *object = json_parse(body ? body : "", body ? strlen(body) : 0, NULL);
-
-	return control(mock, name, object, err);
-}
-
 static void reply_to_control(struct mock *mock, const struct httpd_request *request,
 			     struct httpd_reply *reply)
 {
 	const char *name = request->path + strlen("/mock/");
-	auto_json json_t *body =
-		json_parse(request->body ? request->body : "", request->body_size, NULL);
+	auto_free char *body = text_copy_n(request->body ? request->body : "", request->body_size);
 	bool is_state = text_equal(name, "state");
 	int64_t deadline_ms;
 	struct err err;
@@ -303,7 +296,7 @@ static void reply_to_control(struct mock *mock, const struct httpd_request *requ
 		mock_reply(reply, 405, "text/plain", "use POST\n");
 		return;
 	}
-	if (!is_state && control(mock, name, body, &err) < 0) {
+	if (!is_state && mock_control(mock, name, body, &err) < 0) {
 		mock_reply(reply, err.kind == ERR_NOT_FOUND ? 404 : 409, "text/plain", "%s\n",
 			   err.text);
 		return;

@@ -71,35 +71,29 @@ static void print_verbs(void)
 	puts("help\tsay more of a verb\n--help\tprint the help\n--version\tprint the version");
 }
 
-static bool row_is_called(const struct option_row *row, const char *word)
-{
-	return word[0] == '-' &&
-	       (word[1] == '-' ? text_equal(row->name, word + 2)
-			       : row->letter && row->letter == word[1] && !word[2]);
-}
-
 /* Prints the values of the option that `previous` names; without it all options. False: it names
  * none with a value. */
 static bool print_options(const struct verb *verb, const char *previous)
 {
-	for (const struct option_group *group = verb->groups; group->rows; group++)
-		for (const struct option_row *row = group->rows; row->name; row++) {
-			auto_free char *name = text_format("--%s", row->name);
-			const char letter[] = {'-', row->letter, '\0'};
-			auto_free char *names = NULL;
+	EACH_OPTION(verb, group, row)
+	{
+		auto_free char *name = text_format("--%s", row->name);
+		const char letter[] = {'-', row->letter, '\0'};
+		auto_free char *names = NULL;
 
-			if (!previous) {
-				print_described(name, row->help);
-				if (row->letter)
-					print_described(letter, row->help);
-			} else if (row->value && row_is_called(row, previous)) {
-				names = row->names ? row->names() : NULL;
-				print_words(row->value, true);
-				print_words(row->choices, false);
-				print_words(names, false);
-				return true;
-			}
+		if (!previous) {
+			print_described(name, row->help);
+			if (row->letter)
+				print_described(letter, row->help);
+		} else if (row->value && (text_equal(previous, name) ||
+					  (row->letter && text_equal(previous, letter)))) {
+			names = row->names ? row->names() : NULL;
+			print_words(row->value, true);
+			print_words(row->choices, false);
+			print_words(names, false);
+			return true;
 		}
+	}
 	return false;
 }
 

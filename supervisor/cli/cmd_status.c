@@ -180,15 +180,18 @@ static void ask_session(struct status_run *status_run, const struct session_info
 
 static bool is_among(json_t *answers, json_t *answer, int64_t member)
 {
+	static const char *const same[] = {"job", "store", "attempt"};
 	json_t *other;
 	size_t i;
 
 	json_array_foreach(answers, i, other)
 	{
-		if (json_equal(json_object_get(other, "job"), json_object_get(answer, "job")) &&
-		    json_equal(json_object_get(other, "store"), json_object_get(answer, "store")) &&
-		    json_equal(json_object_get(other, "attempt"),
-			       json_object_get(answer, "attempt")) &&
+		size_t at = 0;
+
+		while (at < 3 && json_equal(json_object_get(other, same[at]),
+					    json_object_get(answer, same[at])))
+			at++;
+		if (at == 3 &&
 		    json_number_or(json_object_get(other, "gang"), "member", -1) == member)
 			return true;
 	}
@@ -251,17 +254,15 @@ static void add_parts(json_t *answer)
 	json_t *gang = json_object_get(answer, "gang");
 	json_t *round = json_object_get(gang, "round");
 	int64_t members = json_number_or(gang, "members", 0);
-	auto_free bool *given = NULL, *without = NULL;
+	auto_free bool *given = NULL;
 	struct snapshot_id id;
 	struct err err = {0};
-	json_t *lists[2], *item;
-	size_t at;
+	json_t *lists[2];
 
 	if (!text_equal(json_text_or(round, "state", ""), "open") || members < 1 ||
 	    members > STORAGE_GANG_MOST || !snapshot_id_parse(json_text_or(round, "id", ""), &id))
 		return;
 	given = memory_new((size_t)members * sizeof(*given));
-	without = memory_new((size_t)members * sizeof(*without));
 	if (list_given(answer, id, (uint32_t)members, given, &err) < 0) {
 		json_object_set_new(round, "unknown", json_string(err.text));
 		return;
@@ -269,12 +270,8 @@ static void add_parts(json_t *answer)
 	lists[0] = json_array();
 	lists[1] = json_array();
 	/* Who had gone before the round gives none. */
-	json_array_foreach(json_object_get(round, "without"), at,
-			   item) if (json_integer_value(item) >= 0 &&
-				     json_integer_value(item) < members)
-		without[json_integer_value(item)] = true;
 	for (int64_t i = 0; i < members; i++)
-		if (!without[i])
+		if (!json_has_number(json_object_get(round, "without"), i))
 			json_array_append_new(lists[!given[i]], json_integer(i));
 	json_object_set_new(round, "given", lists[0]);
 	json_object_set_new(round, "missing", lists[1]);

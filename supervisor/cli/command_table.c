@@ -79,9 +79,8 @@ static const char *other_programs_verb(const char *word)
 
 int command_refuse_unknown(const char *word, char **behind)
 {
-	struct nearest_name nearest = {.typed = word};
 	auto_free char *as_job = NULL;
-	const char *meant;
+	const char *meant, *nearest = NULL;
 
 	if (word[0] == '-')
 		return refuse_option(word, behind);
@@ -91,8 +90,8 @@ int command_refuse_unknown(const char *word, char **behind)
 		return EXIT_USAGE;
 	}
 	for (size_t i = 0; i < command_count; i++)
-		nearest_name_compare(&nearest, commands[i].verb->name);
-	meant = nearest_name_found(&nearest, 0);
+		nearest = nearer_name(word, nearest, commands[i].verb->name);
+	meant = near_name(word, nearest, 0);
 	/* What can be run was to be run, mostly. */
 	if (child_check_command(word, NULL) == 0 || strpbrk(word, "=."))
 		as_job = text_format("; to run it as the job: `reprieve run -- %s%s`", word,

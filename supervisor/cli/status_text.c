@@ -137,7 +137,7 @@ static void add_line(struct bytes *text, const char *label, const char *template
 
 /* --- the other machines of a gang --- */
 
-static bool has_number(json_t *numbers, int64_t number)
+bool json_has_number(json_t *numbers, int64_t number)
 {
 	json_t *item;
 	size_t i;
@@ -158,8 +158,8 @@ static bool add_member(struct bytes *text, json_t *member, json_t *round, bool n
 	const char *supervisor = json_text_or(member, "supervisor", "");
 	bool ended = !text_equal(state, "goes on") && !text_equal(state, "has not ended");
 	bool gone = text_equal(supervisor, "gone");
-	bool missing = has_number(json_object_get(round, "missing"), number);
-	bool given = has_number(json_object_get(round, "given"), number);
+	bool missing = json_has_number(json_object_get(round, "missing"), number);
+	bool given = json_has_number(json_object_get(round, "given"), number);
 
 	if ((missing || ended || gone) != notable)
 		return false;

@@ -18,6 +18,9 @@ char *json_fill(const char *template, json_t *from);
 /* Prints it as a line, unless it is empty. */
 void json_say(const char *template, json_t *from);
 
+/* Whether the number is in the list. */
+bool json_has_number(json_t *numbers, int64_t number);
+
 /* Appends some lines: of the job, its training, what is durable, what a preemption would cost, the
  * notices; and with "checkpoints", each of them. */
 void status_text_append(struct bytes *text, json_t *answer);

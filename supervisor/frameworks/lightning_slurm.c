@@ -92,16 +92,15 @@ int lightning_slurm_create(const char *directory, struct err *err)
 
 char **lightning_slurm_environment(const char *directory, unsigned attempt)
 {
+	static const char *const fixed[] = {"SLURM_NTASKS=1", "SLURM_PROCID=0", "SLURM_LOCALID=0",
+					    "SLURM_NODEID=0", "SLURM_JOB_NAME=reprieve"};
 	const char *path = getenv("PATH");
 	char **pairs = memory_new(8 * sizeof(*pairs));
 	size_t count = 0;
 
-	pairs[count++] = text_copy("SLURM_NTASKS=1");
-	pairs[count++] = text_copy("SLURM_PROCID=0");
-	pairs[count++] = text_copy("SLURM_LOCALID=0");
-	pairs[count++] = text_copy("SLURM_NODEID=0");
+	for (; count < sizeof(fixed) / sizeof(fixed[0]); count++)
+		pairs[count] = text_copy(fixed[count]);
 	pairs[count++] = text_format("SLURM_JOB_ID=%u", attempt);
-	pairs[count++] = text_copy("SLURM_JOB_NAME=reprieve");
 	pairs[count++] = text_format("PATH=%s:%s", directory, path ? path : "/usr/bin:/bin");
 	return pairs;
 }

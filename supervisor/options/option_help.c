@@ -101,17 +101,17 @@ static void print_variables(const struct verb *verb)
 		print_wrapped(verb->environment, 2, 2);
 		return;
 	}
-	for (const struct option_group *group = verb->groups; group->rows; group++)
-		for (const struct option_row *row = group->rows; row->name; row++) {
-			if (!row->variable || group->no_environment)
-				continue;
-			printf("%s%s",
-			       at == 0   ? "\nEnvironment:\n  "
-			       : at > 56 ? ",\n  "
-					 : ", ",
-			       row->variable);
-			at = (at > 56 ? 0 : at) + strlen(row->variable) + 2;
-		}
+	EACH_OPTION(verb, group, row)
+	{
+		if (!row->variable || group->no_environment)
+			continue;
+		printf("%s%s",
+		       at == 0   ? "\nEnvironment:\n  "
+		       : at > 56 ? ",\n  "
+				 : ", ",
+		       row->variable);
+		at = (at > 56 ? 0 : at) + strlen(row->variable) + 2;
+	}
 	if (at > 0)
 		printf("\n");
 }

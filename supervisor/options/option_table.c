@@ -157,18 +157,16 @@ static void *part_of(const struct option_group *group, void *options)
 
 int option_table_read_environment(const struct verb *verb, void *options, struct err *err)
 {
-	for (const struct option_group *group = verb->groups; group->rows; group++)
-		for (const struct option_row *row = group->rows;
-		     row->name && !group->no_environment; row++) {
-			const char *value = row->variable ? getenv(row->variable) : NULL;
+	EACH_OPTION(verb, group, row)
+	{
+		const char *value =
+			row->variable && !group->no_environment ? getenv(row->variable) : NULL;
 
-			if (row->of_one_run &&
-			    inside_is_of_outer(row->variable, inside_getenv, NULL))
-				continue;
-			if (value && *value &&
-			    option_row_set(row, part_of(group, options), value, err) < 0)
-				return err_wrap(err, "%s", row->variable);
-		}
+		if (row->of_one_run && inside_is_of_outer(row->variable, inside_getenv, NULL))
+			continue;
+		if (value && *value && option_row_set(row, part_of(group, options), value, err) < 0)
+			return err_wrap(err, "%s", row->variable);
+	}
 	return 0;
 }
 
@@ -214,9 +212,7 @@ static void fill_getopt_table(const struct verb *verb, struct getopt_table *tabl
 	strcpy(table->letters, verb->takes_command ? "+:" : ":");
 	add_row(table, &help, NULL);
 	add_row(table, &all, NULL);
-	for (const struct option_group *group = verb->groups; group->rows; group++)
-		for (const struct option_row *row = group->rows; row->name; row++)
-			add_row(table, row, group);
+	EACH_OPTION(verb, group, row) add_row(table, row, group);
 }
 
 static const struct getopt_row *row_found(const struct getopt_table *table, int found)
@@ -227,24 +223,22 @@ static const struct getopt_row *row_found(const struct getopt_table *table, int 
 	return NULL;
 }
 
-static bool has_letter(const struct verb *verb, int letter)
+static bool has_option(const struct verb *verb, int letter, const char *name)
 {
-	for (const struct option_group *group = verb->groups; group->rows; group++)
-		for (const struct option_row *row = group->rows; row->name; row++)
-			if (row->letter && row->letter == letter)
-				return true;
+	EACH_OPTION(verb, group, row)
+	{
+		if (letter ? row->letter == letter : text_equal(row->name, name))
+			return true;
+	}
 	return false;
 }
 
-/* True: it is one of these. */
-static bool compare_with(const struct verb *verb, struct nearest_name *nearest)
+static const char *nearest_option(const struct verb *verb, const char *typed)
 {
-	bool same = false;
+	const char *nearest = NULL;
 
-	for (const struct option_group *group = verb->groups; group->rows; group++)
-		for (const struct option_row *row = group->rows; row->name; row++)
-			same |= nearest_name_compare(nearest, row->name);
-	return same;
+	EACH_OPTION(verb, group, row) nearest = nearer_name(typed, nearest, row->name);
+	return near_name(typed, nearest, 0);
 }
 
 /* `letter`: of "-x"; 0: `word` is a long one, which may have a value. */
@@ -253,20 +247,15 @@ static int refuse_unknown(const struct verb *verb, int letter, const char *word,
 	const char short_name[] = {'-', (char)letter, '\0'};
 	auto_free char *name =
 		letter ? text_copy(short_name) : text_copy_n(word, strcspn(word, "="));
-	struct nearest_name nearest = {.typed = name + strspn(name, "-")};
-	struct nearest_name behind = nearest;
+	const char *typed = name + strspn(name, "-");
 	const struct verb *of_command = verb->command_verb;
-	const char *meant;
+	const char *meant = letter ? NULL : nearest_option(verb, typed);
 
-	if (of_command &&
-	    (letter ? has_letter(of_command, letter) : compare_with(of_command, &behind)))
+	if (of_command && has_option(of_command, letter, typed))
 		return err_set(err, ERR_INVALID,
 			       "'%s' is an option of `%s`: write it behind `--`, as in `reprieve "
 			       "%s -- %s %s ... -- COMMAND`",
 			       name, of_command->name, verb->name, of_command->name, name);
-	if (!letter)
-		compare_with(verb, &nearest);
-	meant = letter ? NULL : nearest_name_found(&nearest, 0);
 	if (meant)
 		return err_set(err, ERR_INVALID,
 			       "unknown option '%s' (is --%s meant?): see `reprieve %s --help`",
@@ -400,22 +389,16 @@ static unsigned count_slips(const char *a, const char *b)
 	return rows[a_length % 3][b_length];
 }
 
-bool nearest_name_compare(struct nearest_name *nearest, const char *known)
+const char *nearer_name(const char *typed, const char *best, const char *known)
 {
-	unsigned slips = count_slips(nearest->typed, known);
-
-	if (!nearest->name || slips < nearest->slips) {
-		nearest->name = known;
-		nearest->slips = slips;
-	}
-	return slips == 0;
+	return !best || count_slips(typed, known) < count_slips(typed, best) ? known : best;
 }
 
-const char *nearest_name_found(const struct nearest_name *nearest, size_t prefix)
+const char *near_name(const char *typed, const char *name, size_t prefix)
 {
-	unsigned most = (unsigned)(strlen(nearest->typed) - prefix) / 3;
+	unsigned most = (unsigned)(strlen(typed) - prefix) / 3;
 
-	return nearest->slips <= (most < 3 ? most : 3) ? nearest->name : NULL;
+	return name && count_slips(typed, name) <= (most < 3 ? most : 3) ? name : NULL;
 }
 
 /* --- the environment --- */
@@ -458,21 +441,24 @@ static const char *const not_for_users[] = {
 };
 // clang-format on
 
+/* `nearest`: of the known ones. */
 static bool is_known(const char *name, const struct verb *const *verbs, size_t verb_count,
-		     struct nearest_name *nearest)
+		     const char **nearest)
 {
 	bool known = false;
 
+	*nearest = NULL;
 	for (size_t i = 0; i < verb_count; i++)
-		for (const struct option_group *group = verbs[i]->groups; group->rows; group++)
-			for (const struct option_row *row = group->rows; row->name; row++)
-				known |= row->variable &&
-					 nearest_name_compare(nearest, row->variable);
+		EACH_OPTION(verbs[i], group, row)
+		{
+			if (row->variable)
+				*nearest = nearer_name(name, *nearest, row->variable);
+		}
 	for (size_t i = 0; i < sizeof(without_option) / sizeof(without_option[0]); i++)
-		known |= nearest_name_compare(nearest, without_option[i]);
+		*nearest = nearer_name(name, *nearest, without_option[i]);
 	for (size_t i = 0; i < sizeof(not_for_users) / sizeof(not_for_users[0]); i++)
 		known |= fnmatch(not_for_users[i], name + strlen(PREFIX), 0) == 0;
-	return known;
+	return known || text_equal(*nearest, name);
 }
 
 struct unknown_names environment_unknown_names(char *const *environment,
@@ -482,18 +468,13 @@ struct unknown_names environment_unknown_names(char *const *environment,
 
 	for (; *environment; environment++) {
 		size_t length = strcspn(*environment, "=");
-		auto_free char *name = NULL;
-		struct nearest_name nearest = {0};
+		auto_free char *name = text_copy_n(*environment, length);
 		const char *meant;
 
-		if (!text_starts(*environment, PREFIX) || !(*environment)[length] ||
-		    !(*environment)[length + 1])
+		if (!text_starts(name, PREFIX) || !(*environment)[length] ||
+		    !(*environment)[length + 1] || is_known(name, verbs, verb_count, &meant))
 			continue;
-		name = text_copy_n(*environment, length);
-		nearest.typed = name;
-		if (is_known(name, verbs, verb_count, &nearest))
-			continue;
-		meant = nearest_name_found(&nearest, strlen(PREFIX));
+		meant = near_name(name, meant, strlen(PREFIX));
 		if (meant)
 			text_append(&names.mistyped, "%s%s (is %s meant?)",
 				    names.mistyped ? ", " : "", name, meant);

@@ -116,6 +116,11 @@ struct help_row {
 	const char *left, *text;
 };
 
+/* Every row of a verb. */
+#define EACH_OPTION(verb, group, row)                                                 \
+	for (const struct option_group *group = (verb)->groups; group->rows; group++) \
+		for (const struct option_row *row = group->rows; row->name; row++)
+
 struct verb {
 	const char *name;
 	/* In lower case, without a full stop. */
@@ -169,19 +174,14 @@ int option_row_set(const struct option_row *row, void *part, const char *value, 
 
 /* --- names that are mistyped --- */
 
-/* PURE. Which of the known names was meant by one that is mistyped. */
-struct nearest_name {
-	const char *typed; /* set it, and nothing else */
-	const char *name;
-	unsigned slips;
-};
+/* PURE. Whichever of two known names is nearer to what was typed; `best` NULL: there is none yet.
+ */
+const char *nearer_name(const char *typed, const char *best, const char *known);
 
-/* Holds a known name, borrowed, against what was typed. True: it is the same. */
-bool nearest_name_compare(struct nearest_name *nearest, const char *known);
-
-/* NULL: none is near. Of a short name a few slips make any other: there may be one in three
- * letters, and three at most. `prefix`: letters in front that all the names have. */
-const char *nearest_name_found(const struct nearest_name *nearest, size_t prefix);
+/* PURE. `name`, if it is near enough to be meant; else NULL. Of a short name a few slips make any
+ * other: there may be one in three letters, and three at most. `prefix`: letters in front that all
+ * the names have. */
+const char *near_name(const char *typed, const char *name, size_t prefix);
 
 /*
  * Which variables named REPRIEVE_* nobody reads: most often a name that is mistyped, whose setting

@@ -92,11 +92,6 @@ static bool left_because_asked(const struct outcome_facts *facts)
 	       !facts->noticed_late && facts->saved && outcome_may_be_leaving(facts);
 }
 
-static bool is_refused(const struct outcome_facts *facts)
-{
-	return facts->refusal || (!facts->launched && !facts->noticed);
-}
-
 /* A plain `docker stop` of a command that saves no checkpoints: the code that any init would give.
  */
 static bool is_an_init(const struct outcome_facts *facts)
@@ -104,45 +99,25 @@ static bool is_an_init(const struct outcome_facts *facts)
 	return facts->noticed && facts->by_signal_only && !facts->managed;
 }
 
-static bool failed_strictly(const struct outcome_facts *facts)
-{
-	return wait_status_exit_code(facts->wait_status) == 0 && facts->strict_failed;
-}
-
 struct outcome outcome_of(const struct outcome_facts *facts)
 {
-	enum end {
-		OWN,
-		REFUSED,
-		ASKED,
-		LOST
-	};
-	/* The first that fits. */
-	static const struct {
-		bool (*fits)(const struct outcome_facts *facts);
-		enum end end;
-	} rules[] = {
-		{is_refused, REFUSED},      {is_an_init, OWN},           {crashed_when_asked, OWN},
-		{was_asked_to_stop, ASKED}, {left_because_asked, ASKED}, {failed_strictly, LOST},
-	};
 	int code = facts->launched ? wait_status_exit_code(facts->wait_status) : 128 + SIGTERM;
-	enum end end = OWN;
+	bool refused = facts->refusal || (!facts->launched && !facts->noticed);
+	/* The job's own end counts, whatever was asked of it. */
+	bool own = is_an_init(facts) || crashed_when_asked(facts);
+	bool asked = !own && (was_asked_to_stop(facts) || left_because_asked(facts));
+	bool lost = !own && facts->launched && code == 0 && facts->strict_failed;
 
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-		if (rules[i].fits(facts)) {
-			end = rules[i].end;
-			break;
-		}
 	/* It has waited in vain for the other members of its gang: no failure, and nothing is lost.
 	 */
-	if (end == REFUSED && facts->refusal == EXIT_PREEMPTED)
+	if (refused && facts->refusal == EXIT_PREEMPTED)
 		return (struct outcome){OUTCOME_PREEMPTED, EXIT_PREEMPTED};
-	if (end == REFUSED)
+	if (refused)
 		return (struct outcome){OUTCOME_REFUSED,
 					facts->refusal ? facts->refusal : EXIT_OWN_FAILURE};
-	if (end == ASKED && facts->all_durable)
+	if (asked && facts->all_durable)
 		return (struct outcome){OUTCOME_PREEMPTED, EXIT_PREEMPTED};
-	if (end != OWN)
+	if (asked || lost)
 		return (struct outcome){OUTCOME_NOT_DURABLE, EXIT_NOT_DURABLE};
 	if (code == 0)
 		return (struct outcome){OUTCOME_FINISHED, code};

@@ -19,35 +19,19 @@
 
 /* As the end of a name (with a '-', as a part of its own at the end), or the whole of it. "key"
  * alone may be the key of a dictionary, and PWD is a directory. */
-static const char *const secret_ends[] = {"token",      "secret",        "passwd",    "passphrase",
-					  "apikey",     "_key",          "-key",      ".key",
-					  "accountkey", "accesskey",     "secretkey", "privatekey",
-					  "password",   "password_file", NULL};
-static const char *const secret_parts[] =
-	{"auth",
-	 "pat",
-	 "credential",
-	 "credentials",
-	 "creds",
-	 "pwd",
-	 "pass",
-	 "bearer",
-	 "jwt",
-	 "cookie",
-	 "authorization",
-	 "sharedaccesssignature",
-	 "sig",
-	 "x-amz-signature",
-	 "x-goog-signature",
-	 NULL};
-static const char *const secret_parameters[] = {"signature", "key", "code", NULL};
+static const char secret_ends[] =
+	"token secret passwd passphrase apikey _key -key .key accountkey accesskey secretkey "
+	"privatekey password password_file";
+static const char secret_parts[] =
+	"auth pat credential credentials creds pwd pass bearer jwt cookie authorization "
+	"sharedaccesssignature sig x-amz-signature x-goog-signature";
 
-static bool is_end(const char *name, size_t length, const char *const *words, bool of_a_part)
+/* `words`: with blanks between. */
+static bool is_end(const char *name, size_t length, const char *words, bool of_a_part)
 {
-	for (; *words; words++) {
-		size_t size = strlen(*words);
-
-		if (length >= size && strncasecmp(name + length - size, *words, size) == 0 &&
+	for (size_t size; *words; words += size + (words[size] == ' ')) {
+		size = strcspn(words, " ");
+		if (length >= size && strncasecmp(name + length - size, words, size) == 0 &&
 		    (!of_a_part || length == size || strchr("-_.+", name[length - size - 1])))
 			return true;
 	}
@@ -71,9 +55,7 @@ static bool is_secret_option(const char *word)
 /* Its value is "user:password". */
 static bool is_user_option(const char *word, size_t length)
 {
-	static const char *const options[] = {"-u", "--user", "--proxy-user", NULL};
-
-	return word && is_end(word, length, options, false);
+	return word && is_end(word, length, "-u --user --proxy-user", false);
 }
 
 /* As in `wandb login KEY` and `--use_wandb KEY`: a word that is also used without a key, before
@@ -82,9 +64,7 @@ static bool is_user_option(const char *word, size_t length)
 
 static bool is_key_behind(const char *word, size_t length, const char *value)
 {
-	static const char *const words[] = {"wandb", "login", NULL};
-
-	return is_end(word, length, words, true) &&
+	return is_end(word, length, "wandb login", true) &&
 	       strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") >=
 		       KEY_LEAST;
 }
@@ -165,7 +145,7 @@ static void mask_value(struct masking *masking, const char *text, size_t length,
 		if (strchr("\"'", *value) && *value && value > end + 1)
 			mask(masking, value + 1, find_end(value + 1, *value == '"' ? "\"" : "'"));
 	} else if (*end == '=' &&
-		   (secret || (of_url && is_end(name, length, secret_parameters, false)))) {
+		   (secret || (of_url && is_end(name, length, "signature key code", false)))) {
 		mask(masking, end + 1,
 		     value_end(end + 1, whole    ? ""
 					: of_url ? "&;#" SEPARATORS "'\""

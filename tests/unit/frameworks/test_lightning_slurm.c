@@ -64,7 +64,7 @@ static void test_a_scontrol_that_says_yes(void **state)
 	assert_int_equal(system(program), 0);
 	pairs = lightning_slurm_environment(directory, 3);
 	assert_string_equal(pairs[0], "SLURM_NTASKS=1");
-	assert_string_equal(pairs[4], "SLURM_JOB_ID=3");
+	assert_string_equal(pairs[5], "SLURM_JOB_ID=3");
 	assert_true(text_starts(pairs[6] + 5, directory));
 	assert_null(pairs[7]);
 	for (char **pair = pairs; *pair; pair++)
