@@ -274,19 +274,21 @@ static struct session_list read_all(void)
 
 void session_find(struct session_list *list, bool orphans, const char *job)
 {
-	struct session_list all = read_all();
+	size_t kept = 0;
 
-	*list = (struct session_list){.items = memory_new((all.count + 1) * sizeof(all.items[0]))};
-	for (size_t i = 0; i < all.count; i++) {
-		struct session_info *info = &all.items[i];
+	*list = read_all();
+	for (size_t i = 0; i < list->count; i++) {
+		struct session_info info = list->items[i];
 
-		if (session_is_alive(info->directory) == orphans || !*info->job ||
-		    (orphans && !info->job_runs) || (job && !text_equal(info->job, job)))
+		if (session_is_alive(info.directory) != orphans && *info.job &&
+		    (!orphans || info.job_runs) && (!job || text_equal(info.job, job))) {
+			list->items[kept++] = info;
 			continue;
-		list->items[list->count++] = *info;
-		info->directory = info->text = NULL;
+		}
+		free(info.directory);
+		free(info.text);
 	}
-	session_list_release(&all);
+	list->count = kept;
 }
 
 /* Dead, with nothing left of its job. Shared: others may look at the same time, and none of them

@@ -72,19 +72,6 @@ static json_t *job_status_json(void *arg)
 	return status_report(&job->reports, &parts);
 }
 
-static void tell_run(void *arg, struct observed_run *observed)
-{
-	struct run_facts run = job_facts(arg, LOOK_AT_MODEL);
-
-	observed->attempt = run.attempt;
-	run_facts_resume_point(&run, observed->durable);
-	if (!run.stop)
-		return;
-	observed->source = run.stop->source;
-	observed->reason = run.stop->reason;
-	observed->deadline_ms = run.stop->deadline_ms;
-}
-
 int job_open_observers(struct job *job, struct err *err)
 {
 	const struct job_config *options = job->options;
@@ -100,7 +87,6 @@ int job_open_observers(struct job *job, struct err *err)
 		.notify = options->notify,
 		.log = options->log,
 		.status = job_status_json,
-		.look = tell_run,
 		.arg = job,
 	};
 

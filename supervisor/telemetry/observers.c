@@ -135,19 +135,23 @@ static void on_event_upload_due(struct timer *timer)
 static char *format_notification(const struct observers *observers, const char *event,
 				 const char *outcome, int exit_code)
 {
-	struct observed_run run = {0};
+	auto_json json_t *status = observers->job.status(observers->job.arg);
+	json_t *notice = json_object_get(status, "notice");
+	json_t *left = json_object_get(notice, "seconds_left");
 	auto_json json_t *facts = NULL;
+	auto_free char *durable = text_copy(json_text_or(status, "durable", ""));
 	char host[65] = "";
 
-	observers->job.look(observers->job.arg, &run);
+	if (*durable && json_number_or(status, "step", -1) >= 0)
+		text_append(&durable, ", step %lld", (long long)json_number_or(status, "step", -1));
 	gethostname(host, sizeof(host) - 1);
-	facts = json_pack("{s:s, s:s, s:i, s:s, s:s?, s:s?, s:s?, s:s, s:O*}", "event", event,
-			  "job", observers->job.name, "attempt", (int)run.attempt, "host", host,
-			  "outcome", outcome, "source", run.source, "reason", run.reason, "durable",
-			  run.durable, "labels", observers->job.labels);
-	if (run.source && run.deadline_ms != CLOCK_NEVER)
-		json_object_set_new(facts, "seconds_left",
-				    json_real((double)clock_left_ms(run.deadline_ms) / 1000));
+	facts = json_pack("{s:s, s:s, s:i, s:s, s:s?, s:s?, s:s?, s:s, s:O*, s:O*}", "event", event,
+			  "job", observers->job.name, "attempt",
+			  (int)json_number_or(status, "attempt", 0), "host", host, "outcome",
+			  outcome, "source", json_text_or(notice, "source", NULL), "reason",
+			  json_text_or(notice, "reason", NULL), "durable", durable, "labels",
+			  observers->job.labels, "seconds_left",
+			  json_is_number(left) ? left : NULL);
 	if (outcome)
 		json_object_set_new(facts, "exit_code", json_integer(exit_code));
 	return notification_body(observers->job.notify, facts);

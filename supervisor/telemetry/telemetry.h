@@ -189,16 +189,6 @@ void event_buffer_release(struct event_buffer *event_buffer);
  * a webhook, the tail of the job's log. Uploads and webhooks have a thread of their own, and no
  * checkpoint ever waits for them. Nothing blocks unless it says so; what fails is logged.
  */
-#define OBSERVED_DURABLE_TEXT 80
-
-/* What a webhook tells of the run, just now. */
-struct observed_run {
-	unsigned attempt;                    /* 0: none is claimed */
-	const char *source, *reason;         /* of the standing stop; NULL: there is none */
-	int64_t deadline_ms;                 /* of that, monotonic; CLOCK_NEVER: unknown */
-	char durable[OBSERVED_DURABLE_TEXT]; /* "3-12, step 1200"; "": nothing */
-};
-
 /* All borrowed, until observers_close(). */
 struct observed_job {
 	struct loop *loop;
@@ -212,7 +202,6 @@ struct observed_job {
 	const char *notify;
 	const char *log;
 	json_t *(*status)(void *arg); /* what `reprieve status` tells; owned by us */
-	void (*look)(void *arg, struct observed_run *run);
 	void *arg;
 };
 

@@ -14,7 +14,6 @@ struct run {
 	struct event_log events;
 	struct observers observers;
 	char textfile[96], log[96];
-	unsigned looks;
 };
 
 static json_t *tell_status(void *arg)
@@ -22,18 +21,6 @@ static json_t *tell_status(void *arg)
 	(void)arg;
 	return json_pack("{s:s, s:s, s:{}, s:{}}", "job", "digits", "state", "running", "counters",
 			 "labels");
-}
-
-static void tell_run(void *arg, struct observed_run *run)
-{
-	struct run *told = arg;
-
-	told->looks++;
-	run->attempt = 3;
-	text_set(run->durable, sizeof(run->durable), "3-12");
-	run->source = "aws";
-	run->reason = "spot";
-	run->deadline_ms = CLOCK_NEVER;
 }
 
 /* `notify`: NULL, or a URL. */
@@ -49,7 +36,6 @@ static void start(struct run *run, const char *notify)
 		.notify = notify,
 		.log = run->log,
 		.status = tell_status,
-		.look = tell_run,
 		.arg = run,
 	};
 
