@@ -78,7 +78,7 @@ char reply_first_char(const struct reply *reply);
  * service's. `date` may be NULL. */
 int64_t reply_wall_clock(const char *date, int64_t our_wall_ms);
 
-/* --- aws_reply.c --- */
+/* --- aws.c --- */
 
 enum {
 	/* For an invalid `time`: the notice is about 120 s long, and some of it has passed. */
@@ -260,7 +260,7 @@ struct environment {
 
 void detect_read_environment(struct environment *environment);
 
-/* --- watcher.c: health --- */
+/* --- cloud_watch.c: health --- */
 
 enum {
 	HEALTH_START_PATIENCE_MS = 3000, /* for a source that never worked */
@@ -339,7 +339,7 @@ struct watcher {
 	struct notices announced;
 };
 
-/* --- watcher.c: what is announced --- */
+/* --- cloud_watch.c: what is announced --- */
 
 /* The notices of one resource. Zero-initialise. */
 #define ANNOUNCED_MOST 16

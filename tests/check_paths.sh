@@ -99,7 +99,7 @@ supervisor/restore/quarantine.c      | file_remove_tree(path, NULL);
 supervisor/completion/file_look.c    | lstat(full, \&status);
 supervisor/upload/early_upload.c     | FILE *f = fopen(path, "re");
 supervisor/monitor/inotify_watch.c   | (void)walk_open(\&walk, full, 0);
-supervisor/telemetry/event_log.c     | fd = file_open(path, 0, 0, err);
+supervisor/telemetry/observers.c     | fd = file_open(path, 0, 0, err);
 storage/transfer/file_tree.c         | fd = open(path, 0);
 storage/transfer/restore_tree.c      | x = linkat(a, path, b, path, 0);
 storage/snapshots/snapshot_restore.c | seed = open(request->seed, 0);

@@ -25,7 +25,7 @@ struct attempt_costs {
 	uint32_t machines; /* 1, or the members of a gang: all of them are one attempt */
 	/* The attempt that has taken over while it ran; 0: none. Its work from then on is lost. */
 	uint32_t superseded_by;
-	/* outcome.h; "superseded by 3"; where there is no end record, "lost without a word" or
+	/* outcome.c; "superseded by 3"; where there is no end record, "lost without a word" or
 	 * "running or vanished" */
 	char outcome[32];
 	char source[32];       /* of the notice; "" there was none */

@@ -1,4 +1,4 @@
-/* Reads what file_format.h and layout_rules.h judge by, and collects their findings. */
+/* Reads what file_format.c and layout_rules.c judge by, and collects their findings. */
 #include "content_check.h"
 
 #include "base/beneath.h"

@@ -1,6 +1,6 @@
 /*
  * Finds incomplete files and checkpoints in a directory: passes the first and last bytes of each
- * file to file_format.h, and names and pointer files to layout_rules.h. Blocks. It has one file
+ * file to file_format.c, and names and pointer files to layout_rules.c. Blocks. It has one file
  * open at a time, and at most FILE_FORMAT_HEAD_MOST bytes of it in memory.
  */
 #ifndef CONTENT_CHECK_H

@@ -53,7 +53,7 @@ bool stop_wish_begins(struct stop_wish *wish, int64_t now_ms);
  * The job's life: core/stopping.c has the table of (state, event) -> (action, next state). Uploads
  * are a second, small machine beside it (saving.c), because a checkpoint that the job saves by
  * itself is uploaded without any change of the job's state. Finished, preempted and requeued are no
- * states: outcome.h computes them once, at the end, from facts.
+ * states: outcome.c computes them once, at the end, from facts.
  */
 
 enum job_state {

@@ -1,7 +1,11 @@
 /* Grid Engine, OAR and LSF: whether the job is told of its end, and queued again (doctor.h). */
-#include "base/program.h"
 #include "doctor.h"
 
+#include "base/cleanup.h"
+#include "base/program.h"
+#include "base/text.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -41,7 +41,7 @@ int profile_detect(const char *name, char *const *command, const char *directory
 /*
  * PURE. Finds incomplete checkpoints by the layout rules of the profiles: a marker is missing, a
  * sentinel is still there, half of a pair is missing, or the pointer file names a lower number. The
- * contents of files are checked by file_format.h.
+ * contents of files are checked by file_format.c.
  */
 
 struct layout_view {

@@ -9,7 +9,7 @@
  * THE WALK: HOW A NOTICE BECOMES EXIT 75. Each leg begins where runner.c takes an event.
  *
  *  1  cloud/file_source.c (or aws.c, gcp.c ...), on its thread, sees the notice ->
- *     cloud/watcher.c -> job_notices.c: job_add_notice() merges it with those that stand, logs it,
+ *     cloud/cloud_watch.c -> job_notices.c: job_add_notice() merges it with those that stand, logs it,
  *     and posts STOP_ANNOUNCED. A SIGTERM: job_on_signal() posts SIGNAL; the core says
  *     TAKE_FOR_NOTICE.
  *  2  STOP_ANNOUNCED -> core/stopping.c: live() asks the table of the job's life, which says

@@ -34,7 +34,7 @@ struct child_facts {
 	const char *page;    /* of the job's own reports */
 	const char *run;     /* of the experiment tracker: the same for all attempts */
 	const struct profile *profile;
-	bool like_slurm;             /* emulates Slurm (lightning_slurm.h) ... */
+	bool like_slurm;             /* emulates Slurm (lightning_slurm.c) ... */
 	const char *slurm_directory; /* ... with its programs here; NULL: not possible */
 };
 

@@ -43,7 +43,7 @@ struct job_config {
 	const char *checkpoint_dir; /* as given, or the default */
 	bool store_chosen;          /* by the user, not by default */
 	bool directory_chosen;
-	const char *job;            /* NULL: found out (job_name.h) */
+	const char *job;            /* NULL: found out (job_name.c) */
 	const char *notice;         /* list of notice sources, as cloud.h takes it */
 	const char *deadline;       /* a known end, as cloud.h takes it; NULL: none */
 	int64_t deadline_notice_ms; /* the notice comes so long before it; 0: the default */
@@ -55,7 +55,7 @@ struct job_config {
 	bool ask_chosen; /* by the user; else the profile decides */
 	/* set by the profile: a request makes the job save and exit, so only a stop uses it */
 	bool ask_ends_job;
-	/* set by the profile: the job is given an environment like Slurm's (lightning_slurm.h) */
+	/* set by the profile: the job is given an environment like Slurm's (lightning_slurm.c) */
 	bool ask_like_slurm;
 	bool checks_contents;          /* of what is written, as any profile but "none" wants */
 	const char *profile;           /* "auto", "none" or a profile's name */

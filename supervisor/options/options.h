@@ -2,10 +2,9 @@
  * supervisor/options/: the options of all verbs, as rows of tables. One parser reads the command
  * line and the environment by them; --help and the shell completions are printed from them.
  *
- *	option_table.c  the parser; which name was meant by a mistyped one
- *	option_help.c   --help
- *	run_options.c   the options of `run`, which fill job_config.h, and rows that verbs share
- *	job_config.c    what the framework's profile adds to them
+ *	option_table.c  the parser; which name was meant by a mistyped one; --help
+ *	run_options.c   the options of `run`, which fill job_config.h, what the framework's profile
+ *			adds to them, and rows that verbs share
  */
 #ifndef OPTIONS_H
 #define OPTIONS_H
@@ -239,7 +238,7 @@ enum option_result run_options_parse(int argc, char **argv, struct job_config *o
 /* What the profile of a job means for its options: `--profile`, and how it is asked where the
  * user did not say. */
 
-/* Finds the profile; blocks for a moment (profile_detect.h). An explicit --checkpoint-signal or
+/* Finds the profile; blocks for a moment (profile_detect()). An explicit --checkpoint-signal or
  * --checkpoint-command stands. ERR_INVALID: there is no such profile. */
 int profile_options_resolve(struct job_config *options, struct profile_choice *choice,
 			    struct err *err);

@@ -44,7 +44,7 @@ struct run_facts {
 	struct job_view view;
 	const char *job, *directory;
 	bool of_scheduler;   /* the job's name is the scheduler's: a new submission has another */
-	size_t stem;         /* of the name (job_name.h) */
+	size_t stem;         /* of the name (job_name.c) */
 	const char *store;   /* URL; NULL: none is available */
 	const char *runtime; /* the runtime directory of this run; NULL: there is none */
 	char *const *command;

@@ -10,9 +10,8 @@
  *	job_name.c		which job this is, so that the next machine finds its snapshots
  *	termination_message.c	why the job ended, for Kubernetes and SageMaker
  *	slurm_job.c		asks scontrol about the job that this process is in
- *	slurm_deadline.c	asks it on a thread when the job ends
- *	slurm_requeue.c		should a preempted job requeue itself? does it, once the other tasks
- *				of its step have saved
+ *	slurm_requeue.c		asks it on a thread when the job ends; should a preempted job requeue
+ *				itself? does it, once the other tasks of its step have saved
  */
 #ifndef SCHEDULER_H
 #define SCHEDULER_H
@@ -123,7 +122,7 @@ int exit_policy_code(const struct exit_policy *policy, const struct outcome *out
 /* "posix, k8s, ..."; the caller frees. */
 char *exit_policy_names(void);
 
-/* --- batch_scheduler.c --- */
+/* --- exit_policy.c: signals of schedulers --- */
 
 /*
  * PURE. Schedulers that announce the end of a job by a signal of their own, beside SIGTERM: which,
@@ -222,7 +221,7 @@ int job_name_check(const char *name, struct err *err);
 #define TERMINATION_TEXT_MOST 4096
 
 struct termination_facts {
-	const char *outcome; /* outcome.h; NULL: the job has not ended yet */
+	const char *outcome; /* outcome_name(); NULL: the job has not ended yet */
 	int exit_code;
 	const char *source, *reason; /* of the notice; NULL: there was none */
 	const char *durable;         /* "3-12, step 1200"; "": nothing */

@@ -115,7 +115,7 @@ enum slurm_neighbour {
 	SLURM_ELEMENT, /* another element of the same array */
 };
 /* `tasks`: SLURM_STEP_NUM_TASKS, `task`: SLURM_PROCID, which may stand behind the name
- * (job_name.h), `element`: of whatever scheduler's array (job_name_element()); NULL: not set. */
+ * (job_name.c), `element`: of whatever scheduler's array (job_name_element()); NULL: not set. */
 enum slurm_neighbour slurm_job_neighbour(const char *holder, const char *own, const char *tasks,
 					 const char *task, const char *element);
 
@@ -149,7 +149,7 @@ enum slurm_query_result slurm_job_query(int64_t timeout_ms, char id[SLURM_JOB_ID
  * Blocks for at most `timeout_ms`. */
 bool slurm_signal_query(int64_t timeout_ms);
 
-/* --- slurm_deadline.c --- */
+/* --- slurm_requeue.c: the deadline --- */
 
 /*
  * Slurm's SIGTERM does not say how much time is left: KillWait, unless --signal or the partition's
@@ -177,7 +177,7 @@ struct slurm_deadline {
 
 /*
  * Asks for a deadline before `deadline_ms`, and tells the other tasks of the step through `storage`
- * that this one has had the notice (slurm_task_barrier.h); NULL: not through this one. Nothing
+ * that this one has had the notice (slurm_task_barrier_join()); NULL: not through this one. Nothing
  * happens outside of a Slurm job, or while it is asked. Does not block; borrows `storage` until
  * slurm_deadline_release().
  */
@@ -261,7 +261,7 @@ struct slurm_requeue_run {
  * how it has ended, 15 s at most. */
 void slurm_requeue_run(const struct slurm_requeue_run *run);
 
-/* --- slurm_task_barrier.c --- */
+/* --- slurm_requeue.c: the tasks of one step --- */
 
 /*
  * Several tasks of one srun, each with its own supervisor and job name. A requeue kills them all

@@ -2,8 +2,7 @@
  * supervisor/telemetry/: how the outside learns what happens: the event log, and counters, metrics,
  * webhooks and probes that follow it.
  *
- *	event_log.c	every event as a JSON line (--events); others subscribe to it
- *	observers.c	all that follows the events of one run
+ *	observers.c	every event as a JSON line (--events), and all that follows them
  *	metrics.c	labels, counters, probes, the status for Prometheus, over HTTP
  *	notify.c	notices and their sources, as text and JSON; the webhook
  *	redact.c	PURE: removes secrets from a command line
@@ -25,7 +24,7 @@
 struct storage;
 struct workers;
 
-/* --- event_log.c --- */
+/* --- observers.c: the event log --- */
 
 /*
  * The event log (--events FILE): every event as a JSON line {"time", "monotonic_ms", "event", ...},

@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "cloud/reply.h"
+#include "cloud/watcher.h"
 #include "cloud/watcher.h"
 
 #include <inttypes.h>
