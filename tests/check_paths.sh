@@ -35,7 +35,7 @@ supervisor/monitor/inotify_table\.c                   | inotify.*               
 supervisor/monitor/(shared_file|(shim|left)_channel)\.c | .*                     | the runtime directory: this user alone
 supervisor/control/.*                                 | .*                       | the same
 supervisor/frameworks/lightning_slurm\.c              | .*                       | the same
-supervisor/frameworks/profile_detect\.c               | file_read|stat           | the script of the command
+supervisor/frameworks/profile\.c                      | file_read|stat           | the script of the command
 supervisor/scheduler/termination_message\.c           | access|file_is_directory | fixed paths of Kubernetes and SageMaker
 supervisor/process/.*                                 | .*                       | /proc, and the program that is run
 supervisor/doctor/.*                                  | file_read                | looks at this machine
