@@ -6,12 +6,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -300,42 +301,6 @@ void control_socket_close(struct control_socket *control_socket)
 	free(control_socket);
 }
 
-/* Waits until the socket is readable. */
-static int wait_for_reply(int fd, int64_t deadline_ms, struct err *err)
-{
-	struct pollfd readable = {.fd = fd, .events = POLLIN};
-	int64_t left;
-
-	while ((left = clock_left_ms(deadline_ms)) > 0) {
-		int ready = poll(&readable, 1, left > INT_MAX ? INT_MAX : (int)left);
-
-		if (ready > 0)
-			return 0;
-		if (ready < 0 && errno != EINTR)
-			return err_os(err, errno, "poll");
-	}
-	return err_set(err, ERR_CANCELLED, "out of time");
-}
-
-/* Delivers the complete lines and keeps the rest. */
-static int deliver_replies(struct bytes *input, void (*replied)(void *arg, json_t *reply),
-			   void *arg, struct err *err)
-{
-	uint8_t *end;
-
-	while (input->size > 0 && (end = memchr(input->data, '\n', input->size))) {
-		size_t length = (size_t)(end - input->data);
-		auto_json json_t *reply = json_parse(input->data, length, err);
-
-		if (!reply)
-			return err_wrap(err, "the supervisor's reply");
-		replied(arg, reply);
-		input->size -= length + 1;
-		memmove(input->data, end + 1, input->size);
-	}
-	return 0;
-}
-
 /* Non-blocking, because a stopped supervisor (SIGSTOP) accepts nobody: once its backlog is full, a
  * blocking connect(2) would wait for ever. */
 static int connect_socket(const char *path, int64_t deadline_ms, struct err *err)
@@ -384,24 +349,42 @@ int control_socket_ask(const char *path, json_t *request, int64_t deadline_ms, s
 int control_socket_await(int fd, void (*replied)(void *arg, json_t *reply), void *arg,
 			 int64_t deadline_ms, struct err *err)
 {
-	auto_(bytes_release) struct bytes input = {.limit = 1 << 20};
+	auto_free char *line = NULL;
+	FILE *input = fdopen(dup(fd), "r");
+	size_t capacity = 0;
+	int status = input ? 1 : err_os(err, errno, "the supervisor's reply");
 
-	for (;;) {
-		ssize_t got;
+	while (status > 0) {
+		int64_t left = clock_left_ms(deadline_ms);
+		struct timeval time = {.tv_sec = left / 1000, .tv_usec = left % 1000 * 1000};
+		auto_json json_t *reply = NULL;
+		ssize_t length = -1;
+		bool whole;
 
-		if (wait_for_reply(fd, deadline_ms, err) < 0 ||
-		    bytes_reserve(&input, 4096, err) < 0)
-			return -1;
-		got = recv(fd, input.data + input.size, 4096, MSG_DONTWAIT);
-		if (got == 0 || (got < 0 && errno == ECONNRESET))
-			return 0;
-		if (got < 0 && errno != EINTR && errno != EAGAIN)
-			return err_os(err, errno, "the supervisor's reply");
-		if (got > 0)
-			input.size += (size_t)got;
-		if (deliver_replies(&input, replied, arg, err) < 0)
-			return -1;
+		/* A time-out of 0 is none. */
+		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time));
+		errno = EAGAIN;
+		if (left > 0)
+			length = getline(&line, &capacity, input);
+		whole = length > 0 && line[length - 1] == '\n';
+		if (whole)
+			reply = json_parse(line, (size_t)length, err);
+		if (reply)
+			replied(arg, reply);
+		else if (whole)
+			status = err_wrap(err, "the supervisor's reply");
+		else if (feof(input) || errno == ECONNRESET)
+			status = 0;
+		else if (errno == EAGAIN)
+			status = err_set(err, ERR_CANCELLED, "out of time");
+		else if (errno != EINTR)
+			status = err_os(err, errno, "the supervisor's reply");
+		else
+			clearerr(input);
 	}
+	if (input)
+		fclose(input);
+	return status;
 }
 
 int control_socket_call(const char *path, json_t *request,
