@@ -9,11 +9,10 @@
  *
  *	watcher.h		what a source is: name, probe, run; what its thread gets, and how it
  *				judges and reports
- *	cloud_watch.c		starts one thread per source, so that one that hangs delays no other;
- *				withdraws notices whose events have disappeared; PURE: when a source
- *				without usable replies becomes news
- *	source_table.c		the table of sources; which of them are watched; PURE: parses
- *				"aws,file:/run/x"; which cloud is this? environment and firmware
+ *	cloud_watch.c		starts one thread per source, so that one that hangs delays no
+ *other; withdraws notices whose events have disappeared; PURE: when a source without usable replies
+ *becomes news source_table.c		the table of sources; which of them are watched; PURE:
+ *parses "aws,file:/run/x"; which cloud is this? environment and firmware
  *	notice.c		PURE: merges notices by identity; earliest deadline; cancellation
  *	aws.c  gcp.c  azure.c  termination.c (Alibaba, Tencent)  file_source.c
  *	deadline_source.c (a known end, a Slurm time limit)	each source: PURE: reply -> notice,

@@ -10,8 +10,8 @@
  *	job_name.c		which job this is, so that the next machine finds its snapshots
  *	termination_message.c	why the job ended, for Kubernetes and SageMaker
  *	slurm_job.c		asks scontrol about the job that this process is in
- *	slurm_requeue.c		asks it on a thread when the job ends; should a preempted job requeue
- *				itself? does it, once the other tasks of its step have saved
+ *	slurm_requeue.c		asks it on a thread when the job ends; should a preempted job
+ *requeue itself? does it, once the other tasks of its step have saved
  */
 #ifndef SCHEDULER_H
 #define SCHEDULER_H

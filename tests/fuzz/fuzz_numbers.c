@@ -4,7 +4,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cloud/watcher.h"
-#include "cloud/watcher.h"
 
 #include <inttypes.h>
 
