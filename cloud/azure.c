@@ -252,8 +252,8 @@ static void run_azure(struct watcher *watcher)
 	instance_metadata_close(&session.client);
 }
 
-static int approve_event(const struct environment *environment, const char *identity,
-			 struct cancel *cancel, struct err *err)
+int azure_approve(const struct environment *environment, const char *identity,
+		  struct cancel *cancel, struct err *err)
 {
 	auto_(instance_metadata_close) struct instance_metadata client = {0};
 	auto_free char *body = text_format("{\"StartRequests\":[{\"EventId\":\"%s\"}]}", identity);
@@ -287,5 +287,4 @@ const struct provider provider_azure = {
 	.name = "azure",
 	.run = run_azure,
 	.probe = probe_azure,
-	.approve = approve_event,
 };

@@ -170,13 +170,12 @@ size_t cloud_watch_states(struct cloud_watch *watch, struct source_state *states
 int cloud_watch_approve(struct cloud_watch *watch, const struct notice *notice, int64_t until_ms,
 			struct err *err)
 {
-	const struct provider *provider = provider_by_name(notice->source);
 	struct cancel cancel = CANCEL_AT(until_ms);
 
-	if (!notice->approvable || !provider || !provider->approve)
+	if (!notice->approvable)
 		return err_set(err, ERR_INVALID, "a notice from %s cannot be approved",
 			       notice->source);
-	return provider->approve(&watch->shared.environment, notice->identity, &cancel, err);
+	return azure_approve(&watch->shared.environment, notice->identity, &cancel, err);
 }
 
 /* --- what the sources report --- */

@@ -147,6 +147,10 @@ enum {
 
 /* compute/name as text. False: it cannot be the name of a VM. */
 bool azure_name_reply(const struct reply *reply, char name[AZURE_NAME_MOST]);
+/* Implements cloud_watch_approve(). */
+struct environment;
+int azure_approve(const struct environment *environment, const char *identity,
+		  struct cancel *cancel, struct err *err);
 /* scheduledevents, for the VM `name`. With "", any event makes it UNKNOWN. */
 void azure_events_reply(const struct reply *reply, const char *name, struct verdict *verdict);
 
@@ -392,9 +396,6 @@ struct provider {
 	/* Checks the text after the colon ("": none). ERR_INVALID says what to write. NULL: no text
 	 * is allowed. */
 	int (*check)(const char *argument, struct err *err);
-	/* Implements cloud_watch_approve(). NULL: this cloud has no approval. */
-	int (*approve)(const struct environment *environment, const char *identity,
-		       struct cancel *cancel, struct err *err);
 };
 
 extern const struct provider provider_aws, provider_gcp, provider_azure, provider_alibaba,

@@ -24,7 +24,7 @@ struct check_options {
 	struct store_command store_command;
 	uint64_t size, measure;
 	const char *also;
-	struct doctor_options machine;
+	struct host_facts machine;
 };
 
 // clang-format off

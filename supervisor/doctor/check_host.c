@@ -210,24 +210,20 @@ static char *read_first_line(const char *path)
 	return text_copy_n((const char *)text.data, end ? (size_t)(end - text.data) : text.size);
 }
 
-void inspect_host(const struct doctor_options *options, struct check_list *list)
+void inspect_host(const struct host_facts *given, struct check_list *list)
 {
 	struct source_state sources[CLOUD_SOURCES_MOST];
 	struct err notice_error, subreaper_error;
 	auto_free char *watches = read_first_line("/proc/sys/fs/inotify/max_user_watches");
 	auto_free char *path = NULL, *shim_said = NULL;
+	struct host_facts facts = *given;
 	struct proc_stat first;
-	struct host_facts facts = {
-		.notice = options->notice,
-		.sources = sources,
-		.init = proc_read_stat(1, &first) ? first.comm : NULL,
-		.kubernetes = getenv("KUBERNETES_SERVICE_HOST") != NULL,
-		.grace_ms = options->grace_ms,
-		.watches = watches ? strtoll(watches, NULL, 10) : -1,
-		.transfer_ms = options->transfer_ms,
-	};
 
-	facts.source_count = wait_for_sources(options->notice, sources, &notice_error);
+	facts.sources = sources;
+	facts.init = proc_read_stat(1, &first) ? first.comm : NULL;
+	facts.kubernetes = getenv("KUBERNETES_SERVICE_HOST") != NULL;
+	facts.watches = watches ? strtoll(watches, NULL, 10) : -1;
+	facts.source_count = wait_for_sources(facts.notice, sources, &notice_error);
 	facts.notice_error = notice_error.text[0] ? notice_error.text : NULL;
 	if (ld_preload_find(&path, NULL) == 0)
 		shim_said = shim_error(path);

@@ -86,15 +86,9 @@ struct host_facts {
  * the time from SIGTERM to SIGKILL. */
 void check_host(const struct host_facts *facts, struct check_list *list);
 
-struct doctor_options {
-	const char *notice;  /* as --notice of run; NULL: auto */
-	int64_t grace_ms;    /* as --grace of run */
-	int64_t transfer_ms; /* time to upload a whole checkpoint; -1: unknown */
-};
-
-/* Collects the facts: runs each notice source until it can be judged, and starts this program with
- * the shim preloaded. Blocks for seconds. */
-void inspect_host(const struct doctor_options *options, struct check_list *list);
+/* Collects the other facts: notice, grace and transfer time are given. Runs each notice source
+ * until it can be judged, and starts this program with the shim preloaded. Blocks for seconds. */
+void inspect_host(const struct host_facts *given, struct check_list *list);
 
 /* --- check_slurm.c --- */
 
