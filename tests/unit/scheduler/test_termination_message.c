@@ -41,16 +41,6 @@ static void test_lines(void **state)
 		assert_string_equal(termination_line(&rows[i].facts, line), rows[i].line);
 }
 
-static void assert_holds(const char *path, const char *text)
-{
-	auto_(bytes_release) struct bytes held = {.limit = 1 << 20};
-	struct err err;
-
-	assert_int_equal(file_read(path, &held, &err), 0);
-	assert_int_equal(bytes_append(&held, "", 1, &err), 0);
-	assert_string_equal((const char *)held.data, text);
-}
-
 static void test_the_words_of_the_job_are_kept(void **state)
 {
 	static const struct {
@@ -88,44 +78,12 @@ static void test_too_much_is_cut_at_its_beginning(void **state)
 	assert_string_equal(text + strlen(text) - 4, "last");
 }
 
-/* --termination-log FILE, from the notice to the end. */
-static void test_the_file(void **state)
-{
-	char root[] = "/tmp/reprieve-test-XXXXXX";
-	auto_free char *path = NULL;
-	struct termination_message message = {0}, none = {.path = ""};
-	struct termination_facts facts = {.source = "aws", .reason = "spot", .durable = "3-12"};
-	struct termination_facts nothing = {.durable = "3-12"};
-	struct err err;
-
-	(void)state;
-	assert_non_null(mkdtemp(root));
-	message.path = path = text_format("%s/log", root);
-	termination_message_tell(&none, &facts);
-	assert_string_equal(none.line, "");
-	/* Nothing to tell, and nothing to withdraw: no file is made. */
-	termination_message_tell(&message, &nothing);
-	termination_message_withdraw(&message);
-	assert_false(file_exists(path));
-	assert_int_equal(file_replace(path, "of the job\n", 11, &err), 0);
-	termination_message_tell(&message, &facts);
-	assert_holds(path, "preempted: spot (aws)\nof the job\n");
-	termination_message_withdraw(&message);
-	assert_holds(path, "of the job\n");
-	termination_message_tell(&message, &facts);
-	facts.outcome = "preempted", facts.exit_code = 75;
-	termination_message_tell(&message, &facts);
-	assert_holds(path, "preempted: spot (aws); durable: 3-12; exit 75\nof the job\n");
-	assert_int_equal(file_remove_tree(root, &err), 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_the_words_of_the_job_are_kept),
 		cmocka_unit_test(test_too_much_is_cut_at_its_beginning),
-		cmocka_unit_test(test_the_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
