@@ -45,14 +45,6 @@ static const struct option_row other_rows[] = {
 	{0},
 };
 
-static const struct help_row exits[] = {
-	{"0", "durable; with --no-wait: asked"},
-	{"1", "not durable"},
-	{"64", "wrong usage"},
-	{"69", "no such job is running here"},
-	{0},
-};
-
 const struct verb verb_checkpoint = {
 	.name = "checkpoint",
 	.summary = "ask a running job for a checkpoint, and wait until it is durable",
@@ -65,7 +57,13 @@ const struct verb verb_checkpoint = {
 		OPTION_GROUP("Other", other_rows, 0),
 		{0},
 	},
-	.exits = exits,
+	.exits = (const struct help_row[]){
+		{"0", "durable; with --no-wait: asked"},
+		{"1", "not durable"},
+		{"64", "wrong usage"},
+		{"69", "no such job is running here"},
+		{0},
+	},
 };
 // clang-format on
 

@@ -18,12 +18,6 @@
 
 static const struct option_row other_rows[] = {{0}};
 
-static const struct help_row exits[] = {
-	{"0", "printed"},
-	{"64", "wrong usage"},
-	{0},
-};
-
 // clang-format off
 const struct verb verb_completion = {
 	.name = "completion",
@@ -36,7 +30,11 @@ const struct verb verb_completion = {
 	.arguments_most = 1,
 	.groups = (const struct option_group[]){OPTION_GROUP("Other", other_rows, 0), {0}},
 	.notes = "`cmake --install` puts them where the shells look for them.",
-	.exits = exits,
+	.exits = (const struct help_row[]){
+		{"0", "printed"},
+		{"64", "wrong usage"},
+		{0},
+	},
 };
 // clang-format on
 

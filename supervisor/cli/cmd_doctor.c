@@ -48,13 +48,6 @@ static const struct option_row own_rows[] = {
 	{0},
 };
 
-static const struct help_row exits[] = {
-	{"0", "nothing failed"},
-	{"1", "something failed"},
-	{"64", "wrong usage"},
-	{0},
-};
-
 const struct verb verb_doctor = {
 	.name = "doctor",
 	.summary = "look at this machine and try a store, before a job depends on them",
@@ -70,7 +63,12 @@ const struct verb verb_doctor = {
 		"fast it is.\n"
 		"Under Slurm: what its configuration means for a preempted job.\n"
 		"Objects of its own are written below tmp/ and removed again.",
-	.exits = exits,
+	.exits = (const struct help_row[]){
+		{"0", "nothing failed"},
+		{"1", "something failed"},
+		{"64", "wrong usage"},
+		{0},
+	},
 };
 // clang-format on
 

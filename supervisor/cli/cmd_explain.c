@@ -27,12 +27,6 @@ static const struct option_row own_rows[] = {
 	{0},
 };
 
-static const struct help_row exits[] = {
-	{"0", "explained"},
-	{"64", "wrong usage, or nothing is known of that name"},
-	{0},
-};
-
 const struct verb verb_explain = {
 	.name = "explain",
 	.summary = "say what is known of frameworks, and what exit codes mean to a scheduler",
@@ -53,7 +47,11 @@ const struct verb verb_explain = {
 		"exit: what the exit codes mean, and how a scheduler is told to act on them.\n"
 		"c, python: the file to copy for a job that asks by itself whether a checkpoint "
 		"is wanted.",
-	.exits = exits,
+	.exits = (const struct help_row[]){
+		{"0", "explained"},
+		{"64", "wrong usage, or nothing is known of that name"},
+		{0},
+	},
 };
 // clang-format on
 

@@ -81,13 +81,6 @@ static const struct option_row given_rows[] = {
 
 static const struct option_row other_rows[] = {{0}};
 
-static const struct help_row exits[] = {
-	{"0", "ended by a signal"},
-	{"64", "wrong usage, or the port is in use"},
-	{"70", "a failure of ours"},
-	{0},
-};
-
 const struct verb verb_mock = {
 	.name = "mock",
 	.summary = "be the metadata server of a cloud, and announce a preemption on demand",
@@ -114,7 +107,12 @@ const struct verb verb_mock = {
 		"{\"status\": 503, \"count\": 3}, {\"hang\": true}, {\"reset\": true}, {\"html\": "
 		"true}, {\"truncate\": true}, {\"slow_ms\": 100}, each also with \"method\" and "
 		"\"path\"; {} ends it. GET /mock/state tells what is on.",
-	.exits = exits,
+	.exits = (const struct help_row[]){
+		{"0", "ended by a signal"},
+		{"64", "wrong usage, or the port is in use"},
+		{"70", "a failure of ours"},
+		{0},
+	},
 };
 // clang-format on
 

@@ -68,14 +68,6 @@ static const struct option_row own_rows[] = {
 	{0},
 };
 
-static const struct help_row exits[] = {
-	{"0", "well"},
-	{"1", "not well, or the supervisor does not say"},
-	{"64", "wrong usage"},
-	{"69", "no such job runs here under this user"},
-	{0},
-};
-
 const struct verb verb_probe = {
 	.name = "probe",
 	.summary = "say by the exit status whether the job that runs here is well",
@@ -90,7 +82,13 @@ const struct verb verb_probe = {
 	},
 	.notes = "A slow restore, save or upload never fails --live and --fresh: ending the job "
 		"then would cost its work.",
-	.exits = exits,
+	.exits = (const struct help_row[]){
+		{"0", "well"},
+		{"1", "not well, or the supervisor does not say"},
+		{"64", "wrong usage"},
+		{"69", "no such job runs here under this user"},
+		{0},
+	},
 };
 // clang-format on
 

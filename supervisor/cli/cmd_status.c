@@ -59,16 +59,6 @@ static const struct option_row own_rows[] = {
 	{0},
 };
 
-static const struct help_row exits[] = {
-	{"0", "every supervisor has answered; with --watch: every job has ended with 0"},
-	{"1", "a supervisor does not answer; with --watch: one was killed"},
-	{"64", "wrong usage"},
-	{"69", "no such job runs here under this user"},
-	{"else", "with --watch: the exit status of `reprieve run`, of the first job that did not end "
-		"with 0"},
-	{0},
-};
-
 const struct verb verb_status = {
 	.name = "status",
 	.summary = "see what the jobs that run here are doing, and what is durable",
@@ -82,7 +72,15 @@ const struct verb verb_status = {
 		OPTION_GROUP(NULL, json_rows, offsetof(struct status_run, json)),
 		{0},
 	},
-	.exits = exits,
+	.exits = (const struct help_row[]){
+		{"0", "every supervisor has answered; with --watch: every job has ended with 0"},
+		{"1", "a supervisor does not answer; with --watch: one was killed"},
+		{"64", "wrong usage"},
+		{"69", "no such job runs here under this user"},
+		{"else", "with --watch: the exit status of `reprieve run`, of the first job that did not end "
+			"with 0"},
+		{0},
+	},
 };
 // clang-format on
 

@@ -11,14 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct help_row exits[] = {
-	{"0", "all is good"},
-	{"1", "damage was found, or it could not be read"},
-	{"64", "wrong usage"},
-	{"78", "wrong configuration: no such store or job, or it cannot be used"},
-	{0},
-};
-
 struct verify_options {
 	/* `changes`, with --repair, opens the store for writing. */
 	struct store_command store_command;
@@ -67,7 +59,13 @@ const struct verb verb_verify = {
 		"aside. The other files of a damaged snapshot can be had: `reprieve restore ID DIR "
 		"--exclude FILE`. The record of a snapshot itself is mended by nothing but a copy "
 		"of it.",
-	.exits = exits,
+	.exits = (const struct help_row[]){
+		{"0", "all is good"},
+		{"1", "damage was found, or it could not be read"},
+		{"64", "wrong usage"},
+		{"78", "wrong configuration: no such store or job, or it cannot be used"},
+		{0},
+	},
 };
 // clang-format on
 

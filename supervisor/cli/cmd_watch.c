@@ -92,16 +92,6 @@ static const struct option_row other_rows[] = {
 	{0},
 };
 
-static const struct help_row exits[] = {
-	{"0", "at SIGTERM or Ctrl-C, and with --once after a stop"},
-	{"1", "--timeout is over"},
-	{"64", "wrong usage"},
-	{"69", "there is no source to watch"},
-	{"70", "a failure of ours"},
-	{"any other", "with --once the command's own, if it failed"},
-	{0},
-};
-
 const struct verb verb_watch = {
 	.name = "watch",
 	.summary = "print preemption notices, or run a command on each, without a job",
@@ -119,7 +109,15 @@ const struct verb verb_watch = {
 	},
 	.notes = "The command sees REPRIEVE_NOTICE_KIND (stop, advice, cancelled), _SOURCE, "
 		"_IDENTITY, _REASON, _DEADLINE and _SECONDS_LEFT. One runs at a time.",
-	.exits = exits,
+	.exits = (const struct help_row[]){
+		{"0", "at SIGTERM or Ctrl-C, and with --once after a stop"},
+		{"1", "--timeout is over"},
+		{"64", "wrong usage"},
+		{"69", "there is no source to watch"},
+		{"70", "a failure of ours"},
+		{"any other", "with --once the command's own, if it failed"},
+		{0},
+	},
 };
 // clang-format on
 
