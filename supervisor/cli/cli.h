@@ -3,8 +3,8 @@
  *
  * For main.c, through this header alone:
  *
- *	command_table.c      every verb, and what it does; what the environment says in vain
- *	version.c            `reprieve --version`
+ *	command_table.c      every verb, and what it does; what the environment says in vain;
+ *			     `reprieve --version`
  *
  * Of this folder only:
  *

@@ -6,8 +6,10 @@
 #include "options/options.h"
 #include "process/process.h"
 #include "scheduler/scheduler.h"
+#include "storage/storage.h"
 #include "verbs.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -132,4 +134,21 @@ int command_check_environment(bool strict)
 	if (unknown.others)
 		log_note("in the environment, but no setting of Reprieve's: %s", unknown.others);
 	return 0;
+}
+
+/* --- the version: whoever reports a fault, or asks whether two programs read each other's stores,
+ * needs it --- */
+
+/* In commit.c, which the build writes. */
+extern const char version_commit[];
+
+void version_print(void)
+{
+	int store, manifest;
+
+	storage_format_versions(&store, &manifest);
+	printf("reprieve " REPRIEVE_VERSION "\n"
+	       "store format %d, manifests of version %d\n"
+	       "commit %s\n",
+	       store, manifest, version_commit);
 }

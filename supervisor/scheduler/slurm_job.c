@@ -283,8 +283,9 @@ char *slurm_scontrol(int64_t timeout_ms, struct err *err, const char *format, ..
 	va_list args;
 
 	va_start(args, format);
-	rest = words = text_format_list(format, args);
+	words = text_format_list(format, args);
 	va_end(args);
+	rest = words;
 	for (size_t i = 1; i < 7 && rest; i++)
 		argv[i] = strsep(&rest, " ");
 	if (program_output(argv, timeout_ms, &said, err) == 0)
