@@ -1,9 +1,9 @@
 /* Canned answers of EC2's metadata service, and of what is not it. */
+#include "answer.h"
 #include "unit.h"
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "cloud/watcher.h"
 
 #include <string.h>
 
@@ -14,23 +14,6 @@
 	"\t\"http://www.w3.org/TR/xhtml1/DTD/xhtml1-transitional.dtd\">\n<html "         \
 	"xmlns=\"http://www.w3.org/1999/xhtml\" xml:lang=\"en\" lang=\"en\">\n <head>\n" \
 	"  <title>404 - Not Found</title>\n </head>\n</html>\n"
-
-/* Now is 2026-04-11T22:00:00Z, and 50000 on the monotonic clock. */
-enum {
-	NOW_MS = 50000
-};
-#define NOW_WALL_MS 1775944800000
-
-static struct reply answer_of(int status, const char *body)
-{
-	return (struct reply){
-		.status = status,
-		.body = body,
-		.size = strlen(body),
-		.arrived_ms = NOW_MS,
-		.arrived_wall_ms = NOW_WALL_MS,
-	};
-}
 
 static void instance_action(void **state)
 {

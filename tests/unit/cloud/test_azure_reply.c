@@ -1,17 +1,11 @@
 /* Canned answers of Azure's metadata service, and of what is not it. The VM is vmss_4. */
+#include "answer.h"
 #include "unit.h"
 
 #include "base/clock.h"
-#include "cloud/watcher.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Now is 2026-04-11T22:00:00Z, and 50000 on the monotonic clock. */
-enum {
-	NOW_MS = 50000
-};
-#define NOW_WALL_MS 1775944800000
 
 #define DOCUMENT(events) "{\"DocumentIncarnation\": 2, \"Events\": [" events "]}"
 #define EVENT(type, status, resources, not_before)                                       \
@@ -107,13 +101,7 @@ static void scheduled_events(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct reply reply = {
-			.status = rows[i].status,
-			.body = rows[i].body,
-			.size = strlen(rows[i].body),
-			.arrived_ms = NOW_MS,
-			.arrived_wall_ms = NOW_WALL_MS,
-		};
+		const struct reply reply = answer_of(rows[i].status, rows[i].body);
 		struct verdict events;
 
 		azure_events_reply(&reply, "vmss_4", &events);
