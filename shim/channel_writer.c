@@ -26,10 +26,11 @@ static struct shim_header *header;
 static struct shim_header known;
 static struct shim_record *records;
 static _Atomic int owner_pid;
-/* SHIM_FLAG_FOREIGN_PIDNS or 0; -1: not determined yet in this process, because a child may be born
- * into a namespace of its own. */
-static _Atomic int foreign_pidns = -1;
+/* What channel_pidns() returns; CHANNEL_PIDNS_UNASKED: not asked yet in this process. */
+static _Atomic int pidns = CHANNEL_PIDNS_UNASKED;
 static atomic_bool said_exiting;
+/* A record of this process was about a file: then its end is, too. */
+static atomic_bool said_file;
 static bool on_exit_gives_code; /* exit() passes its code to us */
 
 /* pthread_atfork() comes from a static part of glibc that needs this symbol. musl has only the
@@ -45,14 +46,16 @@ static int current_pid(void)
 	return (int)syscall(SYS_getpid);
 }
 
-/* A forked child has its own memory from here on. Its parent reports the descriptors it
- * inherited. */
+/* A forked child has its own memory from here on. Its parent reports the descriptors it inherited.
+ * In a namespace of its own it sees its parent under another pid, or under none. */
 static void after_fork(void)
 {
+	if (syscall(SYS_getppid) != atomic_load(&owner_pid))
+		atomic_store(&pidns, CHANNEL_PIDNS_UNASKED);
 	fd_table_clear();
 	atomic_store(&said_exiting, false);
+	atomic_store(&said_file, false);
 	atomic_store(&owner_pid, current_pid());
-	atomic_store(&foreign_pidns, -1);
 	mapping_table_clear();
 	sigterm_handler_forked();
 }
@@ -157,15 +160,14 @@ enum shim_hold channel_sigterm_hold(void)
 	return (enum shim_hold)__atomic_load_n(&header->sigterm_hold, __ATOMIC_ACQUIRE);
 }
 
-/* False when the ring is full. */
-static bool claim_slot(uint64_t *sequence)
+/* False when the ring is full. `*used`: how many records were in it. */
+static bool claim_slot(uint64_t *sequence, uint64_t *used)
 {
 	uint64_t head = __atomic_load_n(&header->head, __ATOMIC_RELAXED);
 
 	do {
-		uint64_t tail = __atomic_load_n(&header->tail, __ATOMIC_ACQUIRE);
-
-		if (head - tail >= SHIM_RECORDS)
+		*used = head - __atomic_load_n(&header->tail, __ATOMIC_ACQUIRE);
+		if (*used >= SHIM_RECORDS)
 			return false;
 	} while (!__atomic_compare_exchange_n(&header->head, &head, head + 1, true,
 					      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
@@ -189,13 +191,13 @@ static void wake_supervisor(void)
 
 /* Finishes the record on the stack before claiming a place in the ring. Only a copy is left between
  * claiming and publishing, so a process is rarely killed in between. */
-static void publish_record(struct shim_record *record)
+static void publish_record(struct shim_record *record, bool urgent)
 {
-	uint64_t sequence;
+	uint64_t sequence, used;
 	struct shim_record *target;
 	size_t text = (size_t)record->path_length + record->path2_length;
 
-	if (claim_slot(&sequence)) {
+	if (claim_slot(&sequence, &used)) {
 		target = &records[sequence % SHIM_RECORDS];
 		record->checksum = shim_checksum(record, sequence);
 		memcpy(&target->pid, &record->pid,
@@ -208,7 +210,8 @@ static void publish_record(struct shim_record *record)
 	/* Orders publishing before reading `sleeping`: either we see that the supervisor sleeps, or
 	 * it sees our record before it sleeps. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&header->sleeping, __ATOMIC_RELAXED))
+	if ((urgent || used >= SHIM_RECORDS / 2) &&
+	    __atomic_load_n(&header->sleeping, __ATOMIC_RELAXED))
 		wake_supervisor();
 }
 
@@ -222,15 +225,27 @@ static uint16_t put_path(struct shim_record *record, size_t at,
 	return resolved_path->length;
 }
 
-static unsigned foreign_pidns_flag(void)
+enum channel_pidns channel_pidns(void)
 {
-	int flag = atomic_load(&foreign_pidns);
+	int found = atomic_load(&pidns);
 
-	if (flag < 0) {
-		flag = peer_has_foreign_pidns(&known) ? (int)SHIM_FLAG_FOREIGN_PIDNS : 0;
-		atomic_store(&foreign_pidns, flag);
+	if (found == CHANNEL_PIDNS_UNASKED) {
+		found = peer_pidns(&known);
+		atomic_store(&pidns, found);
 	}
-	return (unsigned)flag;
+	return (enum channel_pidns)found;
+}
+
+/* A process that comes and goes without a file is in no hurry: who has to know of it reads the ring
+ * first. */
+static bool is_urgent(enum shim_event event)
+{
+	if (event == SHIM_HELLO)
+		return false;
+	if (event == SHIM_EXITING)
+		return atomic_load(&said_file);
+	atomic_store(&said_file, true);
+	return true;
 }
 
 void channel_send(enum shim_event event, int descriptor, unsigned flags,
@@ -240,17 +255,19 @@ void channel_send(enum shim_event event, int descriptor, unsigned flags,
 	int saved = errno;
 
 	memset(&record, 0, offsetof(struct shim_record, text));
-	record.pid = (uint32_t)current_pid();
+	record.pid = (uint32_t)atomic_load(&owner_pid);
 	record.descriptor = descriptor;
 	record.event = (uint16_t)event;
-	record.flags = (uint16_t)(flags | foreign_pidns_flag());
+	if (channel_pidns() == CHANNEL_PIDNS_OTHER)
+		flags |= SHIM_FLAG_FOREIGN_PIDNS;
+	record.flags = (uint16_t)flags;
 	if (path) {
 		record.device = path->device;
 		record.inode = path->inode;
 	}
 	record.path_length = put_path(&record, 0, path);
 	record.path2_length = put_path(&record, record.path_length, path2);
-	publish_record(&record);
+	publish_record(&record, is_urgent(event));
 	errno = saved;
 }
 

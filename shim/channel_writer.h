@@ -57,12 +57,17 @@ void path_remember_outside(const char *path);
  * read, the pid alone decides. */
 bool peer_is_alive(const struct shim_header *header);
 
-/* True if this process is in the supervisor's PID namespace; false also if that is unknown. */
-bool peer_shares_pidns(const struct shim_header *header);
+/* In another PID namespace than the supervisor's, this process's pid means nothing to it. */
+enum channel_pidns {
+	CHANNEL_PIDNS_UNASKED,
+	CHANNEL_PIDNS_UNKNOWN,
+	CHANNEL_PIDNS_SAME,
+	CHANNEL_PIDNS_OTHER,
+};
 
-/* True only if this process is known to be in another PID namespace, where its pid means nothing to
- * the supervisor. */
-bool peer_has_foreign_pidns(const struct shim_header *header);
+enum channel_pidns peer_pidns(const struct shim_header *header);
+/* The same, asked once in a process. Call only after channel_ready(). */
+enum channel_pidns channel_pidns(void);
 
 enum channel_state {
 	CHANNEL_UNTRIED,

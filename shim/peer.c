@@ -70,33 +70,23 @@ bool peer_is_alive(const struct shim_header *header)
 	return stat_shows_start(line, (size_t)got, header->supervisor_start);
 }
 
-/* -1: unknown. */
-static int same_pidns(const struct shim_header *header)
+enum channel_pidns peer_pidns(const struct shim_header *header)
 {
+	enum channel_pidns found = CHANNEL_PIDNS_UNKNOWN;
 #if defined(__LP64__) && defined(SYS_fstat)
 	struct stat status;
 	long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/ns/pid", O_RDONLY | O_CLOEXEC, 0);
-	int same = -1;
 
 	if (fd < 0)
-		return -1;
+		return found;
 	if (syscall(SYS_fstat, fd, &status) == 0)
-		same = status.st_dev == header->namespace_device &&
-		       status.st_ino == header->namespace_inode;
+		found = status.st_dev == header->namespace_device &&
+					status.st_ino == header->namespace_inode
+				? CHANNEL_PIDNS_SAME
+				: CHANNEL_PIDNS_OTHER;
 	syscall(SYS_close, fd);
-	return same;
 #else
 	(void)header;
-	return -1;
 #endif
-}
-
-bool peer_shares_pidns(const struct shim_header *header)
-{
-	return same_pidns(header) == 1;
-}
-
-bool peer_has_foreign_pidns(const struct shim_header *header)
-{
-	return same_pidns(header) == 0;
+	return found;
 }

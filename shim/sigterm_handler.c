@@ -379,7 +379,7 @@ void sigterm_handler_install(void)
 		return;
 	/* Nobody has to be known for that, so that it holds in another PID namespace too. */
 	ignore_notices();
-	if (!peer_shares_pidns(channel_header()))
+	if (channel_pidns() != CHANNEL_PIDNS_SAME)
 		return;
 	lock_action();
 	adopt_current_action();

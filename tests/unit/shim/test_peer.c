@@ -63,15 +63,12 @@ static void test_namespace(void **state)
 	assert_int_equal(stat("/proc/self/ns/pid", &status), 0);
 	header.namespace_device = status.st_dev;
 	header.namespace_inode = status.st_ino;
-	assert_true(peer_shares_pidns(&header));
-	assert_false(peer_has_foreign_pidns(&header));
+	assert_int_equal(peer_pidns(&header), CHANNEL_PIDNS_SAME);
 	header.namespace_inode++;
-	assert_false(peer_shares_pidns(&header));
-	assert_true(peer_has_foreign_pidns(&header));
+	assert_int_equal(peer_pidns(&header), CHANNEL_PIDNS_OTHER);
 	header.namespace_inode--;
 	header.namespace_device++;
-	assert_false(peer_shares_pidns(&header));
-	assert_true(peer_has_foreign_pidns(&header));
+	assert_int_equal(peer_pidns(&header), CHANNEL_PIDNS_OTHER);
 }
 
 int main(void)
