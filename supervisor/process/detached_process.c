@@ -102,13 +102,6 @@ const struct process *detached_process_choose(const struct detachment *detachmen
 	return found;
 }
 
-static bool has_children(void)
-{
-	siginfo_t info;
-
-	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
-}
-
 static bool is_same_process(const struct process *a, const struct process *b)
 {
 	return a->pid == b->pid && a->start_time == b->start_time && a->parent == b->parent &&
@@ -137,11 +130,12 @@ static const struct process *detached_process_find(struct detachment *detachment
 {
 	const struct process *next = NULL, *shell = NULL;
 
-	for (int reads = 1; !next && has_children(); reads++) {
+	for (int reads = 1; !next; reads++) {
 		auto_(process_tree_release) struct process_tree before = *tree;
 
 		*tree = (struct process_tree){0};
-		if (process_tree_read(getpid(), PROCESS_TREE_FULL, tree, NULL) < 0)
+		if (process_tree_read(getpid(), PROCESS_TREE_FULL, tree, NULL) < 0 ||
+		    tree->count == 0)
 			return NULL;
 		detachment->shells_count = false;
 		next = detached_process_choose(detachment, tree, getpid());
@@ -222,7 +216,7 @@ bool detached_process_may_write(void)
 {
 	auto_(process_tree_release) struct process_tree tree = {0};
 
-	if (!has_children() || process_tree_read(getpid(), PROCESS_TREE_FULL, &tree, NULL) < 0)
+	if (process_tree_read(getpid(), PROCESS_TREE_FULL, &tree, NULL) < 0)
 		return false;
 	for (size_t i = 0; i < tree.count; i++)
 		if (!process_is_dead(&tree.processes[i]) && !is_helper(&tree.processes[i]))
