@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/library.h"
 #include "storage/records/records.h"
 #include "storage/transfer/transfer.h"
 
@@ -10,6 +11,19 @@
 #include <archive_entry.h>
 #include <errno.h>
 #include <sys/stat.h>
+
+// clang-format off
+#define ARCHIVE_FUNCTIONS(F) \
+	F(archive_entry_clear) F(archive_entry_free) F(archive_entry_new) \
+	F(archive_entry_set_filetype) F(archive_entry_set_hardlink) F(archive_entry_set_mtime) \
+	F(archive_entry_set_pathname) F(archive_entry_set_perm) F(archive_entry_set_size) \
+	F(archive_entry_set_symlink) F(archive_entry_xattr_add_entry) F(archive_errno) \
+	F(archive_error_string) F(archive_set_error) F(archive_write_add_filter_lz4) \
+	F(archive_write_close) F(archive_write_data) F(archive_write_free) \
+	F(archive_write_header) F(archive_write_new) F(archive_write_open) \
+	F(archive_write_set_bytes_in_last_block) F(archive_write_set_format_pax)
+// clang-format on
+LIBRARY(archive, "libarchive.so.13", "libarchive13", ARCHIVE_FUNCTIONS);
 
 AUTO_POINTER(struct archive, archive_write_free);
 AUTO_POINTER(struct archive_entry, archive_entry_free);
@@ -155,7 +169,8 @@ static int export_snapshot(struct storage *storage, struct snapshot_id id, int f
 	struct archive_sink sink = {.fd = fd, .wrote = wrote};
 	auto_(archive_write_free) struct archive *tar = NULL;
 
-	if (job_record_get_manifest(storage, id, &manifest, cancel, err) < 0 ||
+	if (library_open(&archive, err) < 0 ||
+	    job_record_get_manifest(storage, id, &manifest, cancel, err) < 0 ||
 	    chunk_fetch_init(&export.fetch, &storage->transfer, &manifest, err) < 0)
 		return -1;
 	tar = archive_write_new();

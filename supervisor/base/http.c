@@ -1,6 +1,7 @@
 #include "base/http.h"
 
 #include "base/clock.h"
+#include "base/library.h"
 
 #include <ctype.h>
 #include <curl/curl.h>
@@ -24,6 +25,16 @@ enum {
 	 * 2888). */
 	BUFFER_SIZE = 512 * 1024,
 };
+
+// clang-format off
+#define CURL_FUNCTIONS(F) \
+	F(curl_easy_cleanup) F(curl_easy_getinfo) F(curl_easy_init) F(curl_easy_reset) \
+	F(curl_easy_setopt) F(curl_easy_strerror) F(curl_global_init) F(curl_multi_add_handle) \
+	F(curl_multi_cleanup) F(curl_multi_info_read) F(curl_multi_init) F(curl_multi_perform) \
+	F(curl_multi_poll) F(curl_multi_remove_handle) F(curl_multi_setopt) \
+	F(curl_multi_strerror) F(curl_slist_append) F(curl_slist_free_all)
+// clang-format on
+LIBRARY(curl, "libcurl.so.4", "libcurl4", CURL_FUNCTIONS);
 
 struct http {
 	CURLM *multi; /* owns the connections, so they outlive the easy handle's reset */
@@ -53,6 +64,8 @@ int http_new(struct http **result, struct err *err)
 {
 	struct http *http;
 
+	if (library_open(&curl, err) < 0)
+		return -1;
 	pthread_once(&curl_set_up, set_up_curl);
 	if (curl_set_up_result != CURLE_OK)
 		return err_set(err, ERR_FAILED, "libcurl: %s",

@@ -1,5 +1,7 @@
 #include "base/httpd.h"
 
+#include "base/library.h"
+
 #include <errno.h>
 #include <microhttpd.h>
 #include <netdb.h>
@@ -13,6 +15,15 @@ enum {
 	BODY_LIMIT = 1 << 20,
 	IDLE_TIMEOUT_SECONDS = 300
 };
+
+// clang-format off
+#define HTTPD_FUNCTIONS(F) \
+	F(MHD_add_response_header) F(MHD_create_response_from_buffer) \
+	F(MHD_create_response_from_callback) F(MHD_destroy_response) F(MHD_get_connection_info) \
+	F(MHD_lookup_connection_value) F(MHD_lookup_connection_value_n) F(MHD_queue_response) \
+	F(MHD_start_daemon) F(MHD_stop_daemon)
+// clang-format on
+LIBRARY(microhttpd, "libmicrohttpd.so.12", "libmicrohttpd12", HTTPD_FUNCTIONS);
 
 struct httpd {
 	struct MHD_Daemon *daemon;
@@ -281,9 +292,12 @@ static struct MHD_Daemon *start_daemon(struct httpd *httpd, const struct httpd_o
 int httpd_start(const struct httpd_options *options, struct httpd **result, struct err *err)
 {
 	const char *address = options->address ? options->address : "127.0.0.1";
-	struct httpd *httpd = memory_new(sizeof(*httpd));
+	struct httpd *httpd;
 	int fd;
 
+	if (library_open(&microhttpd, err) < 0)
+		return -1;
+	httpd = memory_new(sizeof(*httpd));
 	httpd->handler = options->handler;
 	httpd->arg = options->arg;
 	if (cancel_init(&httpd->cancel, err) < 0) {

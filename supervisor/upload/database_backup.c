@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/library.h"
 #include "base/text.h"
 #include "base/walk.h"
 
@@ -17,6 +18,14 @@
 #include <sys/statvfs.h>
 
 /* --- database_files --- */
+
+// clang-format off
+#define SQLITE_FUNCTIONS(F) \
+	F(sqlite3_backup_finish) F(sqlite3_backup_init) F(sqlite3_backup_remaining) \
+	F(sqlite3_backup_step) F(sqlite3_close) F(sqlite3_errcode) F(sqlite3_errstr) \
+	F(sqlite3_exec) F(sqlite3_extended_result_codes) F(sqlite3_open_v2)
+// clang-format on
+LIBRARY(sqlite, "libsqlite3.so.0", "libsqlite3-0", SQLITE_FUNCTIONS);
 
 AUTO_POINTER(sqlite3, sqlite3_close);
 
@@ -638,6 +647,8 @@ int database_backup(const struct database_place *from, const struct database_pla
 
 	if (fd < 0)
 		return err_os(err, errno, "open");
+	if (library_open(&sqlite, err) < 0)
+		return -1;
 	do {
 		database_remove_copy(&backup);
 		result = try_backup(&backup, &own);
