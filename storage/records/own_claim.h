@@ -21,7 +21,8 @@ struct storage;
 struct own_claim {
 	uint32_t number; /* 0: none yet */
 	char nonce[33];
-	int64_t put_ms; /* by the store's clock; 0: unknown */
+	int64_t put_ms;  /* by the store's clock; 0: unknown */
+	int64_t seen_ms; /* when a list showed it last, of CLOCK_MONOTONIC; 0: never */
 	/* It was put again into a store that was emptied, and nobody has looked yet whether another
 	 * attempt has begun anew in it. */
 	bool put_again;

@@ -2,6 +2,7 @@
 #include "storage/storage.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "job_records.h"
 #include "member_view.h"
 
@@ -26,6 +27,8 @@ static int find_own(struct storage *storage, uint32_t own, const struct job_list
 		if (put_ms > 0 && listing->records[i].claimed_ms != put_ms &&
 		    own_claim_check_nonce(storage, own, &claims->own, cancel, err) < 0)
 			return -1;
+		if (put_ms > 0 && claims->own)
+			storage->own_claim.seen_ms = clock_monotonic_ms();
 	}
 	return 0;
 }

@@ -17,6 +17,8 @@
 #define CLAIM_TRIES_MOST 100
 /* claims of one call: each repeats because a commit slipped in before the claim */
 #define RECHECKS_MOST 4
+/* the look behind a commit serves for the end record that follows */
+#define SEEN_LATELY_MS 1000
 /* what a start gives to forgetting attempts, and so many at most */
 #define FORGET_MOST_MS 5000
 #define FORGET_AT_START 128
@@ -589,15 +591,15 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
 	return 0;
 }
 
-/* The attempt of that number is another's if the store was emptied since. If that cannot be looked
- * up, the record is worth more than the doubt. */
+/* The attempt of that number is another's if the store was emptied since, and that takes longer than
+ * a moment. If it cannot be looked up, the record is worth more than the doubt. */
 static bool is_own_attempt(struct storage *storage, uint32_t number, struct cancel *cancel)
 {
 	const struct own_claim *claim =
 		number == storage->own_claim.number ? &storage->own_claim : &storage->earlier_claim;
 	bool own = true;
 
-	if (claim->number == number)
+	if (claim->number == number && clock_monotonic_ms() - claim->seen_ms > SEEN_LATELY_MS)
 		(void)own_claim_check(storage, claim, &own, cancel, NULL);
 	return own;
 }
