@@ -99,6 +99,8 @@ struct latest_checkpoint {
 	bool fresh, late;
 	/* what became complete last are files beside checkpoints (file_patterns.h) */
 	bool of_companions;
+	/* the job itself called it complete */
+	bool by_word;
 };
 
 /* Works with whatever evidence there is: tracker_missing_evidence() names what is missing. */

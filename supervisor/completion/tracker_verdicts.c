@@ -136,6 +136,7 @@ static void apply_verdict(struct tracker *tracker, struct checkpoint *checkpoint
 		content_check_worker_log(tracker->checker, checkpoint, true);
 	if (judgement.reason == REASON_PATIENCE)
 		warn_of_fewer_files(tracker, checkpoint);
+	tracker->latest.by_word = judgement.reason == REASON_OWN_WORD;
 	news = news && note_complete(tracker, checkpoint, now_ms);
 	detector_decide(&tracker->detector, checkpoint, judgement);
 	tracker->knows_more = true;

@@ -164,6 +164,7 @@ struct checkpoint {
 	enum save_reason reason;
 	int64_t completed_ms; /* when it was known to be complete */
 	int64_t written_ms;   /* its last write: later work of the job is not in it */
+	bool by_word;         /* the job called it complete: nothing of it is still to come */
 	/* the newest step that the job had reported by then; -1: none */
 	int64_t reported_step;
 	/* none was complete in this attempt: it is the one of the start, with newer running files

@@ -146,7 +146,8 @@ void pace_snapshots(const struct step *step)
 		.now_ms = step->view->now_ms,
 		.interval_ms = step->rules->snapshot_interval_ms,
 		.pending_ms = model->snapshots.pending_ms,
-		.last_write_ms = ended ? 0 : step->view->directory.last_write_ms,
+		.last_write_ms =
+			ended || model->newest.by_word ? 0 : step->view->directory.last_write_ms,
 		.replacing_most_ms = ended ? 0 : replacing_most_ms(step),
 		.partners_until_ms = ended ? 0 : partners_until_ms(step),
 		.urgent = model->stop.stands || ended || request_table_awaits(&model->requests),

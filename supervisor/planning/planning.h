@@ -312,7 +312,7 @@ struct snapshot_pacing_facts {
 	int64_t interval_ms;
 	/* since when a complete checkpoint is in no snapshot that was begun; 0: none is */
 	int64_t pending_ms;
-	/* the last write to a file that is not a running one; 0: none yet */
+	/* the last write to a file that is not a running one; 0: none yet, or nothing follows it */
 	int64_t last_write_ms;
 	/* fixed names are being written, or name a checkpoint that is: a snapshot now would have to
 	 * leave them out, or what they name. It waits for at most so long; 0: there is none. */
