@@ -2,7 +2,7 @@
 # What Reprieve costs, as ratios within one run: things to compare are measured in turn (A B A B ...), and medians are shown. The
 # aims are printed beside the numbers; nothing is asserted, because a shared machine is no place to assert a time on.
 #   tests/bench/run.sh [--smoke] [BINARY [PART...]]      --smoke: small and short, to see that it works, and stores.sh too
-#   PART            what to measure, all by default: start_up idle_cost shim_cost flag_cost torch_cost notices completion
+#   PART            what to measure, all by default: start_up fork_cost idle_cost shim_cost flag_cost torch_cost notices completion
 #                   trips growth many_files gangs snapshots
 #   BENCH_DIR       where the checkpoint and the copies go: a tmpfs with five times BENCH_MIB free (default /dev/shm)
 #   BENCH_MIB       size of the checkpoint (default 1024)        BENCH_ROUNDS     of each measurement (default 5)
@@ -46,7 +46,7 @@ median() { sort -n | awk '{ v[NR] = $1 } END { if (NR) print v[int((NR + 1) / 2)
 row() { printf '  %-34s %12s %12s   %s\n' "$@"; }
 have() { command -v "$1" >/dev/null; }
 per() { awk -v a="$1" -v b="$2" 'BEGIN { if (b > 0) printf "%.2f", a / b; else printf "-" }'; }
-ms() { awk -v n="$1" 'BEGIN { printf "%.1f ms", n / 1e6 }'; }
+ms() { awk -v n="$1" 'BEGIN { printf "%.2f ms", n / 1e6 }'; }
 
 # Runs "$@" and appends its nanoseconds to the file times/$1.
 timed() {
@@ -71,19 +71,47 @@ same_samples() {
 }
 
 start_up() {
-	local bare own
+	local bare own name
 	for _ in $(seq "$starts"); do
 		timed bare true
-		timed tini "$binary" run -- true
+		if have tini; then timed tini tini -s -- true; fi
+		timed init "$binary" run -- true
 		timed store "$binary" run -q --store "file://$work/start-store" --job start --restore none -- true
 	done
 	bare=$(median <times/bare)
 	echo "start-up (median of $starts)"
 	row "" "time" "added" "aim"
 	row "true" "$(ms "$bare")" "" ""
-	for name in tini store; do
+	if have tini; then row "tini -- true" "$(ms "$(median <times/tini)")" "$(ms $(($(median <times/tini) - bare)))" ""; fi
+	for name in init store; do
 		own=$(median <"times/$name")
-		row "reprieve run$([ "$name" = store ] && echo " --store") -- true" "$(ms "$own")" "$(ms $((own - bare)))" "< 20 ms added"
+		row "reprieve run$([ "$name" = store ] && echo " --store") -- true" "$(ms "$own")" "$(ms $((own - bare)))" "8 ms added"
+	done
+}
+
+# A fork that ends, and one that becomes another program, in a job with the library and without.
+fork_cost() {
+	local forks='import os, sys, time
+began, count = time.monotonic_ns(), int(sys.argv[1])
+for _ in range(count):
+    pid = os.fork()
+    if not pid:
+        os.execv("/bin/true", ["true"]) if sys.argv[2:] else os._exit(0)
+    os.waitpid(pid, 0)
+print((time.monotonic_ns() - began) // count)'
+	local word with without
+	for _ in $(seq $((2 * rounds + 1))); do
+		for word in "" exec; do
+			"$python" -c "$forks" "$pairs" $word >>"times/bare-fork$word"
+			"$binary" run -q --shim on --store "file://$work/fork-store" --job fork --restore none -- "$python" -c "$forks" "$pairs" $word \
+				>>"times/shim-fork$word" 2>>log
+		done
+	done
+	echo "fork (medians)"
+	row "" "without" "with shim" "aim"
+	for word in "" exec; do
+		without=$(median <"times/bare-fork$word") with=$(median <"times/shim-fork$word")
+		row "fork${word:+, exec}" "$(ms "$without")" "$(ms "$with")" "0.1 ms added"
 	done
 }
 
@@ -275,7 +303,7 @@ trips() { script trips; }
 growth() { script growth; }
 many_files() { script many_files; }
 
-parts=(start_up idle_cost shim_cost flag_cost torch_cost notices completion trips growth many_files gangs snapshots)
+parts=(start_up fork_cost idle_cost shim_cost flag_cost torch_cost notices completion trips growth many_files gangs snapshots)
 if [ $# -gt 1 ]; then
 	shift
 	for part; do
