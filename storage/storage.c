@@ -55,15 +55,12 @@ bool storage_is_reserved_name(const char *name)
 
 /* An opening. */
 struct opening {
+	struct storage *storage; /* NULL: none is made */
 	struct store *store;
 	const char *url;
 	bool create, read_only;
 	bool made;        /* the marker was put */
 	struct err there; /* the marker: why it was not read, or nothing */
-	const char *job;  /* whose announcements are listed as well; NULL: none */
-	bool listed;
-	int64_t asked_ms;
-	struct store_listing draining;
 	struct cancel *cancel;
 };
 
@@ -112,24 +109,40 @@ static int ask_marker(struct storage *storage, const void *about, void *answer,
 static int ask_draining(struct storage *storage, const void *about, void *answer,
 			struct cancel *cancel, struct err *err)
 {
-	struct opening *opening = answer;
-	auto_free char *prefix = text_format("jobs/%s/draining/", opening->job);
+	auto_free char *prefix = text_format("jobs/%s/draining/", storage->transfer.job);
+	struct store *store = storage->transfer.store;
+	auto_(store_listing_release) struct store_listing draining = {0};
+	int64_t asked_ms = clock_monotonic_ms();
 
-	(void)storage, (void)about, (void)err;
-	opening->asked_ms = clock_monotonic_ms();
-	opening->listed = opening->store->ops->list(opening->store, prefix, STORE_ALL,
-						    &opening->draining, cancel, NULL) == 0;
+	(void)about, (void)answer, (void)err;
+	if (store->ops->list(store, prefix, STORE_ALL, &draining, cancel, NULL) == 0)
+		first_look_keep_draining(storage, &draining, asked_ms);
+	return 0;
+}
+
+static int ask_lineage(struct storage *storage, const void *about, void *answer,
+		       struct cancel *cancel, struct err *err)
+{
+	auto_(job_listing_release) struct job_listing listing = {0};
+
+	(void)about, (void)answer, (void)err;
+	if (job_records_list_lineage(storage, &listing, cancel, NULL) == 0)
+		first_look_keep(storage, &listing, true);
 	return 0;
 }
 
 static int check_marker(struct opening *opening, struct err *err)
 {
-	const struct question questions[] = {{ask_writable, NULL, opening},
-					     {ask_marker, NULL, opening},
-					     {ask_draining, NULL, opening}};
+	struct storage *storage = opening->storage;
+	bool claims = storage && storage->will_claim;
+	/* A run lists the attempts once no other start is under way here. */
+	const struct question questions[] =
+		{{ask_writable, NULL, opening},
+		 {ask_marker, NULL, opening},
+		 {claims && storage->transfer.background ? ask_draining : ask_lineage, NULL, NULL}};
 	const struct err *there = &opening->there;
 
-	if (ask_at_once(NULL, questions, opening->job ? 3 : 2, opening->cancel, err) < 0)
+	if (ask_at_once(storage, questions, claims ? 3 : 2, opening->cancel, err) < 0)
 		return -1;
 	if (there->kind == ERR_NOT_FOUND && opening->create && !opening->read_only) {
 		/* It may have been read before it was put. */
@@ -161,10 +174,13 @@ static int open_store(struct opening *opening, struct err *err)
 
 	if (store_open_unproven(opening->url, opening->create, opening->read_only, &opening->store,
 				opening->cancel, &own) == 0) {
+		if (opening->storage)
+			opening->storage->transfer.store = opening->store;
 		if (check_marker(opening, &own) == 0)
 			return 0;
-		store_listing_release(&opening->draining);
 		store_close(opening->store);
+		if (opening->storage)
+			opening->storage->transfer.store = NULL;
 	}
 	/* A bucket's error has said which permission. */
 	if (own.kind == ERR_DENIED && text_starts(opening->url, "file://"))
@@ -213,7 +229,6 @@ static void plan_transfers(struct storage *storage, const struct storage_options
 
 	transfer_plan(&facts, &storage->transfer.plan);
 	storage->transfer.remote = facts.remote;
-	storage->transfer.background = options->background;
 	storage->transfer.rate.bytes_per_second = facts.bandwidth;
 }
 
@@ -253,6 +268,27 @@ static void make_private_directory(const char *url)
 	(void)mkdir(directory, 0700);
 }
 
+static struct storage *make_handle(const struct storage_options *options)
+{
+	struct storage *storage = memory_new(sizeof(*storage));
+
+	storage->transfer.seed = random_seed();
+	storage->transfer.background = options->background;
+	storage->transfer.job = text_copy(options->job);
+	storage->url = text_copy(options->url);
+	storage->read_only = options->read_only;
+	storage->will_claim = options->create && !options->read_only;
+	storage->threads = options->threads ? options->threads : (unsigned)parallel_processors();
+	if (storage->threads > THREADS_MOST)
+		storage->threads = THREADS_MOST;
+	if (gethostname(storage->host, sizeof(storage->host) - 1) < 0)
+		text_set(storage->host, sizeof(storage->host), "unknown");
+	chunk_index_init(&storage->transfer.index);
+	pthread_mutex_init(&storage->claims.mutex, NULL);
+	pthread_mutex_init(&storage->known_manifest.mutex, NULL);
+	return storage;
+}
+
 int storage_open(const struct storage_options *options, struct storage **result,
 		 struct cancel *cancel, struct err *err)
 {
@@ -276,35 +312,18 @@ int storage_open(const struct storage_options *options, struct storage **result,
 	from_nothing = is_made_from_nothing(options->url);
 	if (options->is_private && options->create && !options->read_only)
 		make_private_directory(options->url);
-	if (options->background && options->create && !options->read_only)
-		opening.job = options->job;
+	opening.storage = storage = make_handle(options);
 	if (open_with_room(options, &opening, &used_room, err) < 0) {
+		storage_close(storage);
 		(void)store_explain_full(options->job, err);
 		return -1;
 	}
-	storage = memory_new(sizeof(*storage));
 	storage->used_claim_room = used_room;
 	opening.store->manifest_most = record_manifest_most(options->transfer.memory_bytes);
-	storage->transfer.store = opening.store;
 	storage->transfer.weights = weights;
-	storage->transfer.seed = random_seed();
-	storage->url = text_copy(options->url);
 	if (opening.made)
 		storage->found = from_nothing ? STORAGE_MADE_FROM_NOTHING : STORAGE_MADE;
-	storage->transfer.job = text_copy(options->job);
-	storage->read_only = options->read_only;
-	storage->threads = options->threads ? options->threads : (unsigned)parallel_processors();
-	if (storage->threads > THREADS_MOST)
-		storage->threads = THREADS_MOST;
-	if (gethostname(storage->host, sizeof(storage->host) - 1) < 0)
-		text_set(storage->host, sizeof(storage->host), "unknown");
-	chunk_index_init(&storage->transfer.index);
-	pthread_mutex_init(&storage->claims.mutex, NULL);
-	pthread_mutex_init(&storage->known_manifest.mutex, NULL);
 	plan_transfers(storage, options);
-	storage->will_claim = options->create && !options->read_only;
-	if (opening.listed)
-		first_look_keep_draining(storage, &opening.draining, opening.asked_ms);
 	*result = storage;
 	return 0;
 }

@@ -98,7 +98,8 @@ static int read_history(struct storage *storage, size_t most, struct attempt_his
 	size_t count = 0;
 	bool looks;
 
-	if (job_records_list_lineage(storage, listing, cancel, err) < 0)
+	if ((storage->own_claim.number > 0 || !first_look_take(storage, listing, true)) &&
+	    job_records_list_lineage(storage, listing, cancel, err) < 0)
 		return -1;
 	history->count = lineage->attempt_count < most ? lineage->attempt_count : most;
 	if (history->count == 0)
@@ -135,7 +136,7 @@ int storage_history(struct storage *storage, size_t most, struct attempt_history
 	*history = (struct attempt_history){0};
 	if (read_history(storage, most, history, &listing, cancel, err) == 0) {
 		if (storage->will_claim)
-			first_look_keep(storage, &listing);
+			first_look_keep(storage, &listing, false);
 		return 0;
 	}
 	attempt_history_release(history);

@@ -275,7 +275,7 @@ static int check_not_emptied(struct claiming *claiming, struct err *err)
 static int list_lineage(struct claiming *claiming, bool first, struct err *err)
 {
 	job_listing_release(&claiming->listing);
-	if (!(first && first_look_take(claiming->storage, &claiming->listing)) &&
+	if (!(first && first_look_take(claiming->storage, &claiming->listing, false)) &&
 	    job_records_list_lineage(claiming->storage, &claiming->listing, claiming->cancel, err) <
 		    0)
 		return -1;
@@ -591,8 +591,8 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
 	return 0;
 }
 
-/* The attempt of that number is another's if the store was emptied since, and that takes longer than
- * a moment. If it cannot be looked up, the record is worth more than the doubt. */
+/* The attempt of that number is another's if the store was emptied since, and that takes longer
+ * than a moment. If it cannot be looked up, the record is worth more than the doubt. */
 static bool is_own_attempt(struct storage *storage, uint32_t number, struct cancel *cancel)
 {
 	const struct own_claim *claim =

@@ -45,7 +45,7 @@ bool first_look_take_draining(struct storage *storage, struct store_listing *dra
 	return true;
 }
 
-void first_look_keep(struct storage *storage, struct job_listing *listing)
+void first_look_keep(struct storage *storage, struct job_listing *listing, bool of_opening)
 {
 	struct first_look *look = get_look(storage);
 
@@ -53,13 +53,14 @@ void first_look_keep(struct storage *storage, struct job_listing *listing)
 	look->listing = *listing;
 	*listing = (struct job_listing){0};
 	look->listing_until_ms = clock_monotonic_ms() + SERVES_MS;
+	look->of_opening = of_opening;
 }
 
-bool first_look_take(struct storage *storage, struct job_listing *listing)
+bool first_look_take(struct storage *storage, struct job_listing *listing, bool of_opening)
 {
 	struct first_look *look = storage->first_look;
 
-	if (!look || !still_serves(&look->listing_until_ms))
+	if (!look || look->of_opening != of_opening || !still_serves(&look->listing_until_ms))
 		return false;
 	*listing = look->listing;
 	look->listing = (struct job_listing){0};

@@ -1,8 +1,8 @@
 /*
  * What the first look of a claim needs is asked for before that: the announcements with the
- * opening; the lists, the newest manifest and its packs with the history. Each serves once, within
- * five seconds. The first look may be old, since the second one, after the claim, is not. For who
- * opens the store to claim.
+ * opening, or for a save by hand the lists of the history (`of_opening`); the lists, the newest
+ * manifest and its packs with the history. Each serves once, within five seconds. The first look
+ * may be old, since the second one, after the claim, is not. For who opens the store to claim.
  */
 #ifndef FIRST_LOOK_H
 #define FIRST_LOOK_H
@@ -14,6 +14,7 @@ struct first_look {
 	int64_t draining_until_ms; /* 0: there is none */
 	struct job_listing listing;
 	int64_t listing_until_ms;
+	bool of_opening;
 	/* The newest snapshot, if its manifest was read (job_record_get_known_head()), and the
 	 * packs that were put for it. */
 	struct snapshot_id newest, read;
@@ -24,10 +25,10 @@ struct first_look {
 /* Each moves what it is given. `asked_ms`: when it was listed, of CLOCK_MONOTONIC. */
 void first_look_keep_draining(struct storage *storage, struct store_listing *draining,
 			      int64_t asked_ms);
-void first_look_keep(struct storage *storage, struct job_listing *listing);
+void first_look_keep(struct storage *storage, struct job_listing *listing, bool of_opening);
 /* Each moves what was kept; false: there is none. */
 bool first_look_take_draining(struct storage *storage, struct store_listing *draining);
-bool first_look_take(struct storage *storage, struct job_listing *listing);
+bool first_look_take(struct storage *storage, struct job_listing *listing, bool of_opening);
 
 /* Asks for the newest manifest and its packs beside `questions`, which has room for two more.
  * Returns how many there are. */

@@ -280,8 +280,10 @@ void session_find(struct session_list *list, bool orphans, const char *job)
 	for (size_t i = 0; i < list->count; i++) {
 		struct session_info info = list->items[i];
 
-		if (session_is_alive(info.directory) != orphans && *info.job &&
-		    (!orphans || info.job_runs) && (!job || text_equal(info.job, job))) {
+		/* The lock is tried last: it is the dear question. */
+		if (*info.job && (!orphans || info.job_runs) &&
+		    (!job || text_equal(info.job, job)) &&
+		    session_is_alive(info.directory) != orphans) {
 			list->items[kept++] = info;
 			continue;
 		}
@@ -308,9 +310,10 @@ void session_each_dead(const char *directory, void (*each)(void *arg, const char
 	auto_(session_list_release) struct session_list all = read_all();
 
 	for (size_t i = 0; i < all.count; i++) {
-		auto_close int lock = hold_dead(&all.items[i]);
+		bool of_place = *directory && text_equal(all.items[i].place, directory);
+		auto_close int lock = of_place ? hold_dead(&all.items[i]) : -1;
 
-		if (lock >= 0 && *directory && text_equal(all.items[i].place, directory))
+		if (lock >= 0)
 			each(arg, all.items[i].directory);
 	}
 }
