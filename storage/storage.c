@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/network_fs.h"
 #include "base/workers.h"
 #include "scheme_table.h"
 #include "storage/backend/backend.h"
@@ -278,6 +279,7 @@ static struct storage *make_handle(const struct storage_options *options)
 	storage->url = text_copy(options->url);
 	storage->read_only = options->read_only;
 	storage->will_claim = options->create && !options->read_only;
+	storage->answers_at_once = network_fs_is_own_disk(options->url);
 	storage->threads = options->threads ? options->threads : (unsigned)parallel_processors();
 	if (storage->threads > THREADS_MOST)
 		storage->threads = THREADS_MOST;

@@ -3,10 +3,13 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/workers.h"
+#include "storage_handle.h"
 
 #include <stdatomic.h>
 
 #define THREADS_MOST 32
+/* of a local disk: it answers so many before a thread is there */
+#define IN_TURN_MOST 8
 
 struct asking {
 	struct storage *storage;
@@ -37,12 +40,15 @@ static void ask_worker(void *arg, size_t index)
 int ask_at_once(struct storage *storage, const struct question *questions, size_t count,
 		struct cancel *cancel, struct err *err)
 {
+	bool in_turn = storage && storage->answers_at_once && count <= IN_TURN_MOST;
 	auto_free struct err *errs = memory_new((count + 1) * sizeof(*errs));
 	struct asking asking = {
 		.storage = storage,
 		.questions = questions,
 		.count = count,
-		.threads = count < THREADS_MOST ? count : THREADS_MOST,
+		.threads = in_turn                ? 1
+			   : count < THREADS_MOST ? count
+						  : THREADS_MOST,
 		.cancel = cancel,
 		.errs = errs,
 	};

@@ -21,8 +21,9 @@ struct question {
 	void *answer;
 };
 
-/* Blocks until all are answered. One failure is that of the whole: -1, with the first in the order
- * of the questions; those that have not begun by then are not asked. */
+/* Blocks until all are answered; a few of a local disk one after the other. One failure is that of
+ * the whole: -1, with the first in the order of the questions; those that have not begun by then
+ * are not asked. */
 int ask_at_once(struct storage *storage, const struct question *questions, size_t count,
 		struct cancel *cancel, struct err *err);
 

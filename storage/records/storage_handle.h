@@ -39,6 +39,7 @@ struct storage {
 	struct known_manifest known_manifest;
 	/* Opened to claim an attempt. */
 	bool will_claim;
+	bool answers_at_once; /* it is on a local disk */
 	/* What was asked for ahead of that; or NULL. */
 	struct first_look *first_look;
 	/* The manifests that this process has read. */

@@ -39,7 +39,8 @@ struct session {
 };
 
 /*
- * `member`: of a gang, which one of its supervisors this is; else 0.
+ * `member`: of a gang, which one of its supervisors this is; else 0. `store`: the URL of where the
+ * job is saved, for whoever starts here when we have been killed; NULL: nowhere.
  *
  * Creates the directory below $XDG_RUNTIME_DIR/reprieve, else /tmp/reprieve-UID, else
  * /dev/shm/reprieve-UID, else $XDG_CACHE_HOME/reprieve (~/.cache), if that is private (our own,
@@ -47,7 +48,8 @@ struct session {
  * writable and private. Then `session` is empty, every function here does nothing with it, and the
  * caller may continue without.
  */
-int session_open(const char *job, unsigned member, struct session *session, struct err *err);
+int session_open(const char *job, unsigned member, const char *store, struct session *session,
+		 struct err *err);
 
 /* Removes the directory and its contents. */
 void session_close(struct session *session);

@@ -138,13 +138,15 @@ static int open_session_in(const char *above, struct session *session, struct er
 	return 0;
 }
 
-int session_open(const char *job, unsigned member, struct session *session, struct err *err)
+int session_open(const char *job, unsigned member, const char *store, struct session *session,
+		 struct err *err)
 {
 	struct err reason;
 
 	*session = (struct session){.lock_fd = -1};
 	session->lines[SESSION_JOB] = text_copy(job);
 	session->lines[SESSION_MEMBER] = text_format("%u", member);
+	session->lines[SESSION_STORE] = text_copy(store ? store : "");
 	for (int i = 0; i < PARENTS; i++) {
 		auto_free char *above = session_parent(i);
 

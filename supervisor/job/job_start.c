@@ -146,12 +146,10 @@ int job_open(struct job *job, struct err *err)
 		return -1;
 	if (event_log_open(&job->events, job->options->events, &why) < 0)
 		report_our_failure(&job->reports, "no event log is written", &why);
-	if (session_open(job->name.text, job->gang.member, &job->session, &why) < 0)
+	if (session_open(job->name.text, job->gang.member, job->store, &job->session, &why) < 0)
 		report_our_failure(&job->reports,
 				   "no runtime directory, so no shim and no `reprieve checkpoint`",
 				   &why);
-	if (job->store)
-		session_note(&job->session, SESSION_STORE, text_copy(job->store));
 	job_open_control(job);
 	if (observers_open_metrics(&job->observers, job->session.directory, &why) < 0)
 		report_our_failure(&job->reports, "no metrics are served", &why);

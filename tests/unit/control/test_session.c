@@ -85,7 +85,7 @@ static void leave(const char *job, unsigned member, const char *directory, const
 	if (pid == 0) {
 		struct session session;
 
-		if (session_open(job, member, &session, NULL) < 0)
+		if (session_open(job, member, NULL, &session, NULL) < 0)
 			_exit(1);
 		if (directory)
 			session_note(&session, SESSION_PLACE,
@@ -100,7 +100,7 @@ static void start_in(const char *directory)
 {
 	auto_(session_close) struct session session;
 
-	assert_int_equal(session_open("next", 0, &session, NULL), 0);
+	assert_int_equal(session_open("next", 0, NULL, &session, NULL), 0);
 	session_remove_dead(&session, directory, BOOT);
 }
 
@@ -117,7 +117,7 @@ static void lives_as_long_as_it_is_open(void **state)
 	char *directory;
 
 	(void)state;
-	assert_int_equal(session_open("train-1", 0, &session, NULL), 0);
+	assert_int_equal(session_open("train-1", 0, NULL, &session, NULL), 0);
 	assert_true(text_starts(session.directory, runtime));
 	assert_int_equal(stat(session.directory, &status), 0);
 	assert_int_equal(status.st_mode & 0777, 0700);
@@ -141,8 +141,8 @@ static void keeps_several_apart(void **state)
 	auto_(session_close) struct session one, two;
 
 	(void)state;
-	assert_int_equal(session_open("a", 0, &one, NULL), 0);
-	assert_int_equal(session_open("a", 0, &two, NULL), 0);
+	assert_int_equal(session_open("a", 0, NULL, &one, NULL), 0);
+	assert_int_equal(session_open("a", 0, NULL, &two, NULL), 0);
 	assert_string_not_equal(one.directory, two.directory);
 	assert_int_equal(look().count, 2);
 }
@@ -161,7 +161,7 @@ static void is_dead_with_its_process(void **state)
 	if (pid == 0) {
 		struct session session;
 
-		if (session_open("killed", 3, &session, NULL) < 0)
+		if (session_open("killed", 3, NULL, &session, NULL) < 0)
 			_exit(1);
 		session_note(&session, SESSION_PLACE, text_copy(BOOT "\n/a"));
 		if (write(ends[1], "x", 1) != 1)
@@ -181,7 +181,7 @@ static void is_dead_with_its_process(void **state)
 	assert_false(session_member_is_gone("killed", 0));
 	assert_false(session_member_is_gone("next", 3));
 	assert_false(file_directory_is_empty(above));
-	assert_int_equal(session_open("next", 0, &next, NULL), 0);
+	assert_int_equal(session_open("next", 0, NULL, &next, NULL), 0);
 	session_remove_dead(&next, "/a", BOOT);
 	/* It has removed what said so. */
 	assert_false(session_member_is_gone("killed", 3));
@@ -216,12 +216,11 @@ static void finds_a_job_that_was_left_behind(void **state)
 	if (supervisor == 0) {
 		struct session session;
 
-		if (session_open("left", 0, &session, NULL) < 0)
+		if (session_open("left", 0, "file:///runs", &session, NULL) < 0)
 			_exit(1);
 		session_note(&session, SESSION_PROCESS, process_identity(getpid()));
 		session_note(&session, SESSION_PROCESS,
 			     process_identity(job)); /* another process takes its place */
-		session_note(&session, SESSION_STORE, text_copy("file:///runs"));
 		if (look_for_orphans().count > 0)
 			_exit(2);
 		raise(SIGKILL);
@@ -230,7 +229,7 @@ static void finds_a_job_that_was_left_behind(void **state)
 	for (int start = 0; start < 2; start++) {
 		auto_(session_close) struct session next;
 
-		assert_int_equal(session_open("next", 0, &next, NULL), 0);
+		assert_int_equal(session_open("next", 0, NULL, &next, NULL), 0);
 		session_remove_dead(&next, "/a", BOOT);
 		session_note(&next, SESSION_PROCESS, process_identity(getpid()));
 		seen = look_for_orphans();
@@ -245,7 +244,7 @@ static void finds_a_job_that_was_left_behind(void **state)
 	{
 		auto_(session_close) struct session last;
 
-		assert_int_equal(session_open("last", 0, &last, NULL), 0);
+		assert_int_equal(session_open("last", 0, NULL, &last, NULL), 0);
 		session_remove_dead(&last, "/a", BOOT);
 	}
 	assert_true(file_directory_is_empty(above));
@@ -341,14 +340,14 @@ static void trusts_only_its_own(void **state)
 	(void)state;
 	assert_int_equal(mkdir(elsewhere, 0700), 0);
 	assert_int_equal(symlink(elsewhere, above), 0);
-	assert_int_equal(session_open("a", 0, &session, NULL), 0);
+	assert_int_equal(session_open("a", 0, NULL, &session, NULL), 0);
 	assert_false(text_starts(session.directory, runtime));
 	assert_true(file_directory_is_empty(elsewhere));
 	session_close(&session);
 	assert_int_equal(unlink(above), 0);
 	assert_int_equal(mkdir(above, 0700), 0);
 	assert_int_equal(chmod(above, 0755), 0);
-	assert_int_equal(session_open("a", 0, &session, NULL), 0);
+	assert_int_equal(session_open("a", 0, NULL, &session, NULL), 0);
 	assert_false(text_starts(session.directory, runtime));
 	assert_int_equal(look().count, 0);
 }
@@ -375,7 +374,7 @@ static void nobody_can_take_every_place(void **state)
 		bool fine =
 			unsetenv("XDG_RUNTIME_DIR") == 0 && unsetenv("XDG_CACHE_HOME") == 0 &&
 			setenv("HOME", home, 1) == 0 && setresuid(victim, victim, victim) == 0 &&
-			session_open("a", 0, &session, NULL) == 0 &&
+			session_open("a", 0, NULL, &session, NULL) == 0 &&
 			text_starts(session.directory, expected) && look().count == 1;
 
 		_exit(fine ? 0 : 1);
@@ -395,7 +394,7 @@ static void takes_the_next_place_where_paths_are_long(void **state)
 	snprintf(longer, sizeof(longer), "%s/%060d", runtime, 0);
 	assert_int_equal(mkdir(longer, 0700), 0);
 	setenv("XDG_RUNTIME_DIR", longer, 1);
-	assert_int_equal(session_open("a", 0, &session, NULL), 0);
+	assert_int_equal(session_open("a", 0, NULL, &session, NULL), 0);
 	assert_false(text_starts(session.directory, runtime));
 	setenv("XDG_RUNTIME_DIR", runtime, 1);
 }
@@ -419,7 +418,7 @@ static void survives_a_race(void **state)
 			continue;
 		for (int round = 0; round < 100; round++) {
 			struct session session;
-			bool fine = session_open("race", 0, &session, NULL) == 0 &&
+			bool fine = session_open("race", 0, NULL, &session, NULL) == 0 &&
 				    remove_dead(&session) && file_is_directory(session.directory) &&
 				    look().count > 0 && file_is_directory(session.directory) &&
 				    text_starts(session.directory, runtime);
