@@ -324,20 +324,6 @@ static void test_the_end_is_said_once_by_each_process(void **state)
 	}
 }
 
-/* Its parent reports the descriptors that it has inherited. */
-static void test_a_forked_child_begins_anew(void **state)
-{
-	pid_t child;
-
-	(void)state;
-	assert_true(fd_table_add(70));
-	child = fork();
-	if (child == 0)
-		_exit(channel_ready() && !fd_table_has(70) ? 0 : 1);
-	assert_int_equal(code_of(child), 0);
-	assert_true(fd_table_remove(70));
-}
-
 /* One that nobody has told of its birth may share the memory of its parent. */
 static void test_a_child_without_a_fork_says_nothing(void **state)
 {
@@ -443,7 +429,6 @@ int main(void)
 		JOINED(test_who_sleeps_is_woken),
 		JOINED(test_who_comes_and_goes_without_a_file_wakes_nobody),
 		JOINED(test_the_end_is_said_once_by_each_process),
-		JOINED(test_a_forked_child_begins_anew),
 		JOINED(test_a_child_without_a_fork_says_nothing),
 		JOINED(test_numbers_of_another_namespace_are_marked),
 		JOINED(test_the_life_of_a_process),
