@@ -59,7 +59,7 @@ struct opening {
 	struct storage *storage; /* NULL: none is made */
 	struct store *store;
 	const char *url;
-	bool create, read_only;
+	bool create, read_only, starts, history_follows;
 	bool made;        /* the marker was put */
 	struct err there; /* the marker: why it was not read, or nothing */
 	struct cancel *cancel;
@@ -134,16 +134,15 @@ static int ask_lineage(struct storage *storage, const void *about, void *answer,
 
 static int check_marker(struct opening *opening, struct err *err)
 {
-	struct storage *storage = opening->storage;
-	bool claims = storage && storage->will_claim;
 	/* A run lists the attempts once no other start is under way here. */
-	const struct question questions[] =
-		{{ask_writable, NULL, opening},
-		 {ask_marker, NULL, opening},
-		 {claims && storage->transfer.background ? ask_draining : ask_lineage, NULL, NULL}};
+	const struct question questions[] = {{ask_writable, NULL, opening},
+					     {ask_marker, NULL, opening},
+					     {opening->history_follows ? ask_lineage : ask_draining,
+					      NULL, NULL}};
+	size_t count = opening->history_follows || opening->starts ? 3 : 2;
 	const struct err *there = &opening->there;
 
-	if (ask_at_once(storage, questions, claims ? 3 : 2, opening->cancel, err) < 0)
+	if (ask_at_once(opening->storage, questions, count, opening->cancel, err) < 0)
 		return -1;
 	if (there->kind == ERR_NOT_FOUND && opening->create && !opening->read_only) {
 		/* It may have been read before it was put. */
@@ -299,6 +298,8 @@ int storage_open(const struct storage_options *options, struct storage **result,
 		.url = options->url,
 		.create = options->create,
 		.read_only = options->read_only,
+		.starts = options->background && options->create && !options->read_only,
+		.history_follows = options->history_follows,
 		.cancel = cancel,
 	};
 	enum weights_policy weights;

@@ -90,6 +90,8 @@ struct storage_options {
 	struct storage_transfer transfer;
 	/* Beside a job: low CPU and IO priority for sending, until storage_set_urgent(). */
 	bool background;
+	/* storage_history() follows at once: its lists are asked for with the opening. */
+	bool history_follows;
 };
 
 /*

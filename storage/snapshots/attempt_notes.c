@@ -98,7 +98,7 @@ static int read_history(struct storage *storage, size_t most, struct attempt_his
 	size_t count = 0;
 	bool looks;
 
-	if ((storage->own_claim.number > 0 || !first_look_take(storage, listing, true)) &&
+	if (!first_look_take(storage, listing, true) &&
 	    job_records_list_lineage(storage, listing, cancel, err) < 0)
 		return -1;
 	history->count = lineage->attempt_count < most ? lineage->attempt_count : most;

@@ -213,6 +213,7 @@ static int open_job(struct store_command *command)
 {
 	struct storage_options storage = {
 		.create = command->writes,
+		.history_follows = command->writes,
 		.read_only = !command->writes && !command->changes,
 	};
 	struct err err;
