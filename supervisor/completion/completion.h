@@ -34,7 +34,6 @@
  *	verdict.h		PURE: what is known of one checkpoint -> its verdict, and why
  *	signature.h		PURE: the names that earlier complete checkpoints had
  *	checkpoint_table.h	PURE: files grouped into checkpoints, and what is remembered of each
- *	partners.h		PURE: the fixed names that belong to the numbers of a kind
  *	detector.h		PURE: events and time in, verdicts out
  *	detector_parts.h	PURE: the files of the detector, by subject
  *	tracker_state.h		the files of the tracker, by subject

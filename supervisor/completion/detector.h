@@ -222,7 +222,7 @@ bool detector_is_busy(const struct detector *detector);
  * checkpoint
  * (`latest`), which a snapshot now would leave out. */
 bool detector_is_replacing(const struct detector *detector);
-/* A save goes on beside its number, under the fixed names that those before it had (partners.h):
+/* A save goes on beside its number, under the fixed names that those before it had (struct family):
  * until when they are awaited at most; of one that comes before its number, that. 0: none is. */
 int64_t detector_partners_until_ms(const struct detector *detector, int64_t now_ms);
 /* Are all of them there that are expected behind this number? A job that resumes by one of them

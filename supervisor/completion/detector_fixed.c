@@ -151,8 +151,9 @@ static void learn_companions(struct detector *detector, const struct tracked_fil
 		    !learned_already(names, count, write->name))
 			names[count++] = (struct named_file){write->name, write->size};
 	}
-	signature_learn(&checkpoint_table_family(&detector->table, name)->signature,
-			(int64_t)detector->write_count, names, count, pause_ms);
+	if (count > 0)
+		signature_learn(&checkpoint_table_family(&detector->table, name)->signature,
+				(int64_t)detector->write_count, names, count, pause_ms);
 	detector->saves++;
 }
 

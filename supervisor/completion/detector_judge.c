@@ -498,7 +498,8 @@ static void learn_all_names(struct checkpoint *fixed)
 	each_file (file, fixed)
 		if (is_saved_name(file))
 			names[count++] = (struct named_file){file->name, file->size};
-	signature_learn(&fixed->family->signature, SIGNATURE_LOADED, names, count, 0);
+	if (count > 0)
+		signature_learn(&fixed->family->signature, SIGNATURE_LOADED, names, count, 0);
 }
 
 void detector_learn(struct checkpoint *checkpoint)

@@ -67,10 +67,15 @@ json_t *detector_signatures_json(const struct detector *detector)
 				: family->with   ? json_pack("{s:s}", "with", family->with->name)
 						 : signature_to_json(&family->signature);
 
-		json_t *partners = partners_to_json(&family->partners);
+		json_t *before = signature_to_json(&family->before);
+		json_t *behind = signature_to_json(&family->behind);
 
-		if (partners && (known || (known = json_object())))
-			json_object_set_new(known, "partners", partners);
+		if ((before || behind) && !known)
+			known = json_object();
+		if (before)
+			json_object_set_new(known, "before", before);
+		if (behind)
+			json_object_set_new(known, "behind", behind);
 		if (family->not_with && (known || (known = json_object())))
 			json_object_set_new(known, "not_with", json_string(family->not_with->name));
 		if (known)
@@ -102,8 +107,8 @@ void detector_load_signatures(struct detector *detector, const json_t *json)
 		if (family->stream || family->beside)
 			family->sure = detector->table.keeps_apart = true;
 		load_siblings(detector, family, known);
-		partners_from_json(&family->partners, json_object_get(known, "partners"));
-		if (family->signature.learned == 0)
-			signature_from_json(&family->signature, known);
+		signature_from_json(&family->signature, known);
+		signature_from_json(&family->before, json_object_get(known, "before"));
+		signature_from_json(&family->behind, json_object_get(known, "behind"));
 	}
 }

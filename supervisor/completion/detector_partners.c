@@ -1,4 +1,4 @@
-/* Where a save goes on beside its number, under fixed names: which do (partners.h), and which of
+/* Where a save goes on beside its number, under fixed names: which do (struct family), and which of
  * the newest save are still to come. See detector.h. */
 #include "detector_parts.h"
 
@@ -46,33 +46,32 @@ static bool is_nearer(int64_t pause_ms, int64_t other_ms)
 	return pause_ms * NEAR_NUM < other_ms * NEAR_DEN;
 }
 
-/* What came nearer behind the number than before the next one is its partner; what came once, and
- * nearer before the next one, is that one's. False: neither. */
-static bool find_partner(const struct detector *detector, const struct save_round *round,
-			 const struct visit *visit, int64_t next_ms, struct partner *partner)
-{
-	int64_t behind_ms = visit->first_ms > round->last_ms ? visit->first_ms - round->last_ms : 0;
-	int64_t before_ms = next_ms > visit->last_ms ? next_ms - visit->last_ms : 0;
+/* What was learned of one side, before the number or behind it, from one save. */
+struct side {
+	struct named_file *names;
+	size_t count;
+	int64_t lag_ms; /* the longest */
+};
 
-	*partner = (struct partner){.name = visit->name, .lag_ms = behind_ms};
-	if (!is_nearer(behind_ms, before_ms)) {
-		partner->before = true;
-		partner->lag_ms = before_ms;
-		if (visit->writes > 1 || !is_nearer(before_ms, behind_ms))
-			return false;
-	}
-	return partner->lag_ms <= LAG_MOST * detector->quiet_ms;
+static void note_partner(const struct detector *detector, struct side *side,
+			 const struct visit *visit, int64_t lag_ms)
+{
+	if (lag_ms > LAG_MOST * detector->quiet_ms)
+		return;
+	side->names[side->count++] = (struct named_file){visit->name, 0};
+	side->lag_ms = lag_ms > side->lag_ms ? lag_ms : side->lag_ms;
 }
 
-/* The next number is begun at `next_ms`. */
+/* The next number is begun at `next_ms`. What came nearer behind the number than before the next
+ * one is its partner; what came once, and nearer before the next one, is that one's. */
 static void learn_partners(const struct detector *detector, struct family *family, int64_t next_ms)
 {
 	const struct save_round *round = &family->round;
-	uint64_t first = detector_first_write(detector);
-	auto_free struct visit *visits =
-		memory_new((detector->write_count - first + 1) * sizeof(*visits));
-	auto_free struct partner *seen = NULL;
-	size_t visited = 0, count = 0;
+	uint64_t first = detector_first_write(detector), most = detector->write_count - first + 1;
+	auto_free struct visit *visits = memory_new(most * sizeof(*visits));
+	auto_free struct named_file *names = memory_new(2 * most * sizeof(*names));
+	struct side before = {.names = names}, behind = {.names = names + most};
+	size_t visited = 0;
 
 	for (uint64_t i = detector->write_count; i > first; i--) {
 		const struct fixed_write *write = detector_write_at(detector, i - 1);
@@ -82,10 +81,18 @@ static void learn_partners(const struct detector *detector, struct family *famil
 		if (write->name != WRITE_RENAMED && write->pairs && is_since(round, write))
 			note_visit(visits, &visited, write);
 	}
-	seen = memory_new((visited + 1) * sizeof(*seen));
-	for (size_t i = 0; i < visited; i++)
-		count += find_partner(detector, round, &visits[i], next_ms, &seen[count]);
-	partners_learn(&family->partners, seen, count);
+	for (const struct visit *visit = visits; visit < visits + visited; visit++) {
+		int64_t behind_ms =
+			visit->first_ms > round->last_ms ? visit->first_ms - round->last_ms : 0;
+		int64_t before_ms = next_ms > visit->last_ms ? next_ms - visit->last_ms : 0;
+
+		if (is_nearer(behind_ms, before_ms))
+			note_partner(detector, &behind, visit, behind_ms);
+		else if (visit->writes == 1 && is_nearer(before_ms, behind_ms))
+			note_partner(detector, &before, visit, before_ms);
+	}
+	signature_learn(&family->before, round->number, before.names, before.count, before.lag_ms);
+	signature_learn(&family->behind, round->number, behind.names, behind.count, behind.lag_ms);
 }
 
 /* NULL: it is not remembered. */
@@ -111,11 +118,11 @@ bool detector_is_followed(const struct detector *detector, const struct family *
 
 	if (number != round->number)
 		return number == family->followed;
-	for (size_t i = 0; i < family->partners.count && !round->said; i++) {
-		const struct partner *partner = &family->partners.items[i];
+	for (size_t i = 0; i < family->behind.count && !round->said; i++) {
+		const struct known_name *name = &family->behind.names[i];
 
-		if (!partner->before && partners_expects(&family->partners, partner) &&
-		    !is_here(detector, round, partner->name))
+		if (signature_expects(&family->behind, name) &&
+		    !is_here(detector, round, name->hash))
 			return false;
 	}
 	return true;
@@ -156,21 +163,31 @@ static bool is_being_written(const struct detector *detector, const struct save_
 	return false;
 }
 
-/* Until when the other one of the two may come; 0: it is there, or its time does not run. */
+/* Until when the names of one side, or the number behind them, may come; 0: all are there, or their
+ * time does not run. */
 static int64_t expected_until_ms(const struct detector *detector, const struct family *family,
-				 const struct partner *partner, int64_t now_ms)
+				 bool before, int64_t now_ms)
 {
+	const struct signature *side = before ? &family->before : &family->behind;
 	const struct save_round *round = &family->round;
-	int64_t wait_ms = verdict_partner_ms(detector->quiet_ms, partner->lag_ms);
-	bool here = is_here(detector, round, partner->name);
+	int64_t wait_ms = verdict_partner_ms(detector->quiet_ms, side->pause_ms), until_ms = 0;
 
-	if (partner->before)
-		return here ? last_write(detector, partner->name)->ms + wait_ms : 0;
-	if (round->number < 0 || round->said || here)
-		return 0;
-	return is_being_written(detector, round, partner->name)
-		       ? now_ms + detector->quiet_ms
-		       : round->last_ms + wait_ms;
+	for (size_t i = 0; i < side->count; i++) {
+		uint64_t name = side->names[i].hash;
+		bool here = is_here(detector, round, name);
+		int64_t at_ms = 0;
+
+		if (!signature_expects(side, &side->names[i]))
+			continue;
+		if (before && here)
+			at_ms = last_write(detector, name)->ms + wait_ms;
+		else if (!before && !here && round->number >= 0 && !round->said)
+			at_ms = is_being_written(detector, round, name)
+					? now_ms + detector->quiet_ms
+					: round->last_ms + wait_ms;
+		until_ms = at_ms > until_ms ? at_ms : until_ms;
+	}
+	return until_ms;
 }
 
 int64_t detector_partners_until_ms(const struct detector *detector, int64_t now_ms)
@@ -180,12 +197,8 @@ int64_t detector_partners_until_ms(const struct detector *detector, int64_t now_
 	if (detector->job_end != JOB_END_NOT_YET)
 		return 0;
 	for (const struct family *family = detector->table.families; family; family = family->next)
-		for (size_t i = 0; i < family->partners.count; i++) {
-			const struct partner *partner = &family->partners.items[i];
-			int64_t at_ms =
-				partners_expects(&family->partners, partner)
-					? expected_until_ms(detector, family, partner, now_ms)
-					: 0;
+		for (int before = 0; before < 2; before++) {
+			int64_t at_ms = expected_until_ms(detector, family, before, now_ms);
 
 			until_ms = at_ms > until_ms ? at_ms : until_ms;
 		}

@@ -7,7 +7,6 @@
 #ifndef FAMILY_H
 #define FAMILY_H
 
-#include "partners.h"
 #include "signature.h"
 
 #include <stdbool.h>
@@ -34,8 +33,10 @@ struct family {
 	struct signature signature;
 	/* the key of the checkpoint that it was learned from last; NULL: none in this run */
 	char *taught_by;
-	/* the fixed names that its saves write beside the number */
-	struct partners partners;
+	/* The partners of its numbers: the fixed names that each save writes before its number (an
+	 * `optimizer.pt`) and behind it (a pointer, `last_checkpoint`). The checkpoint is complete
+	 * without them, but the save goes on. pause_ms: the longest time between the two. */
+	struct signature before, behind;
 	struct save_round round;
 	/* the newest number but that one which had all that were expected behind it; -1: none yet
 	 */

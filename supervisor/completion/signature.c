@@ -80,7 +80,7 @@ static void sort_files(struct named_file *files, size_t count)
 		qsort(files, count, sizeof(*files), compare_hashes);
 }
 
-static bool is_expected(const struct signature *signature, const struct known_name *name)
+bool signature_expects(const struct signature *signature, const struct known_name *name)
 {
 	return name->newest + 1 >= signature->learned &&
 	       (name->seen >= 2 || signature->learned == 1);
@@ -111,7 +111,7 @@ static void count_expected(struct signature *signature)
 {
 	signature->expected = 0;
 	for (size_t i = 0; i < signature->count; i++)
-		signature->expected += is_expected(signature, &signature->names[i]);
+		signature->expected += signature_expects(signature, &signature->names[i]);
 }
 
 static void note_name(struct signature *signature, size_t known, const struct named_file *file)
@@ -245,10 +245,9 @@ void signature_learn(struct signature *signature, int64_t number, const struct n
 	size_t known;
 	bool again;
 
-	if (count == 0)
-		return;
-	sorted = memory_new(count * sizeof(*sorted));
-	memcpy(sorted, files, count * sizeof(*sorted));
+	sorted = memory_new((count + 1) * sizeof(*sorted));
+	if (count > 0)
+		memcpy(sorted, files, count * sizeof(*sorted));
 	sort_files(sorted, count);
 	if (signature->several)
 		signature = kind_of(signature, number, sorted, count);
@@ -334,7 +333,7 @@ enum signature_match signature_compare(const struct signature *signature, struct
 		const struct known_name *name = &signature->names[i];
 		const struct named_file *file = find_hash(files, count, sizeof(*file), name->hash);
 
-		if (is_expected(signature, name) && !file)
+		if (signature_expects(signature, name) && !file)
 			return SIGNATURE_FEWER;
 		known += file != NULL;
 		if (!file)
@@ -395,7 +394,7 @@ size_t signature_missing(const struct signature *signature, struct named_file *f
 
 	sort_files(files, count);
 	for (size_t i = 0; i < signature->count; i++)
-		missing += is_expected(signature, &signature->names[i]) &&
+		missing += signature_expects(signature, &signature->names[i]) &&
 			   !find_hash(files, count, sizeof(*files), signature->names[i].hash);
 	return missing;
 }
@@ -408,7 +407,7 @@ static json_t *kind_to_json(const struct signature *signature)
 	for (size_t i = 0; i < signature->count; i++) {
 		char text[17];
 
-		if (!is_expected(signature, &signature->names[i]))
+		if (!signature_expects(signature, &signature->names[i]))
 			continue;
 		snprintf(text, sizeof(text), "%016" PRIx64, signature->names[i].hash);
 		json_array_append_new(names, json_pack("[s, I]", text,
@@ -491,6 +490,8 @@ void signature_from_json(struct signature *signature, const json_t *json)
 	json_t *others = json_object_get(json, "others"), *kind;
 	size_t i;
 
+	if (signature->learned > 0)
+		return;
 	kind_from_json(signature, json);
 	if (!signature->several || signature->count == 0)
 		return;

@@ -69,8 +69,8 @@ uint64_t signature_hash(const char *name);
 const struct signature *signature_of(const struct signature *first, struct named_file *files,
 				     size_t count);
 
-/* `files`: those of a complete checkpoint; a name may be there twice. `number`: a value that no
- * other checkpoint of this kind has. */
+/* `files`: those of a complete checkpoint; a name may be there twice. None: a save that had no name
+ * of this one. `number`: a value that no other checkpoint of this kind has. */
 void signature_learn(struct signature *signature, int64_t number, const struct named_file *files,
 		     size_t count, int64_t pause_ms);
 
@@ -78,6 +78,9 @@ void signature_learn(struct signature *signature, int64_t number, const struct n
  * learned of their whole, once a checkpoint has names of both. Takes it, and leaves the other one
  * empty. */
 void signature_join(struct signature *signature, struct signature *other);
+
+/* Does it wait for the name in the next checkpoint? */
+bool signature_expects(const struct signature *signature, const struct known_name *name);
 
 /* Compares the files of a checkpoint. Sorts the array and may change its hashes. */
 enum signature_match signature_compare(const struct signature *signature, struct named_file *files,
@@ -96,7 +99,7 @@ size_t signature_missing(const struct signature *signature, struct named_file *f
 
 /* For the manifest; NULL: nothing is known, or too much to keep. The caller owns it. */
 json_t *signature_to_json(const struct signature *signature);
-/* Fills an empty signature; ignores what it does not understand. */
+/* Fills an empty signature, and no other; ignores what it does not understand. */
 void signature_from_json(struct signature *signature, const json_t *json);
 
 #endif
