@@ -41,6 +41,7 @@ static void free_checkpoint(void *item)
 
 	free(checkpoint->key);
 	free(checkpoint->writers);
+	free(checkpoint->added_to);
 	free(checkpoint);
 }
 
@@ -276,6 +277,17 @@ void checkpoint_table_put(struct checkpoint_table *table, struct tracked_file *f
 	join(file, checkpoint);
 }
 
+void checkpoint_table_add_to(struct checkpoint_table *table, struct tracked_file *file)
+{
+	struct family *family = checkpoint_table_family(table, "+");
+	struct checkpoint *added = checkpoint_table_apart(table, family, file->path);
+
+	added->number = -1;
+	free(added->added_to);
+	added->added_to = text_copy(file->checkpoint->key);
+	checkpoint_table_put(table, file, added);
+}
+
 /* `file` is not in the tree, and in its checkpoint if it has one. */
 static void name_file(struct checkpoint_table *table, struct tracked_file *file, const char *path)
 {
@@ -390,20 +402,13 @@ bool checkpoint_is_after(const struct checkpoint *checkpoint, const struct check
 
 bool checkpoint_stands(const struct checkpoint *checkpoint)
 {
-	return *checkpoint->key &&
-	       (checkpoint->state == CHECKPOINT_COMPLETE ||
-		(checkpoint->state == CHECKPOINT_UNDER_WAY && checkpoint->base > 0));
-}
-
-bool checkpoint_stands_without(const struct checkpoint *checkpoint, const struct tracked_file *file)
-{
-	return (file->marks & FILE_ADDED) && (file->marks & (FILE_FRESH | FILE_DAMAGED)) &&
-	       checkpoint_stands(checkpoint);
+	return *checkpoint->key && checkpoint->state == CHECKPOINT_COMPLETE;
 }
 
 bool checkpoint_is_of_members(const struct checkpoint *checkpoint)
 {
-	return checkpoint->base > 0 && checkpoint_all(checkpoint, FILE_OF_MEMBER);
+	return (checkpoint->added_to || checkpoint->rewritten) &&
+	       checkpoint_all(checkpoint, FILE_OF_MEMBER);
 }
 
 bool tracked_file_was_written(const struct tracked_file *file)

@@ -53,8 +53,6 @@ enum file_mark {
 	FILE_WRITTEN = 65536,
 	/* of the fixed names: one of those that were decided to be complete last, all in one save */
 	FILE_NEWEST = 131072,
-	/* it came to a numbered one that was complete, and stands for itself */
-	FILE_ADDED = 524288,
 	/* only a look has found it, in a directory that other members of a gang write into */
 	FILE_OF_MEMBER = 1048576,
 	/* in no snapshot until it is written anew */
@@ -154,10 +152,9 @@ struct checkpoint {
 	 */
 	uint64_t changed, own_word, committed, placed, defect;
 	int64_t defect_ms, defect_until_ms;
-	/* It was complete at this generation, by `base_reason`, and all that was written to it
-	 * since is FILE_ADDED: without that it still is. 0: not so, or nothing was added. */
-	uint64_t base;
-	enum verdict_reason base_reason;
+	/* Of a file that came to a numbered one which was complete without it: the key of that one.
+	 * It is a save of its own, and says nothing of the others. NULL: it is none. */
+	char *added_to;
 	/* the step that its writer reported; -1: none */
 	int64_t step;
 	/* `position` of the table when it was begun */
@@ -201,6 +198,8 @@ struct checkpoint *checkpoint_table_apart(struct checkpoint_table *table, struct
 					  const char *path);
 /* A numbered directory without files yet. NULL: the path is none. */
 struct checkpoint *checkpoint_table_add_directory(struct checkpoint_table *table, const char *path);
+/* The file is one that was added to its checkpoint: makes that a save of its own. */
+void checkpoint_table_add_to(struct checkpoint_table *table, struct tracked_file *file);
 /* Removes the entry; the checkpoint too if it was numbered and that was its last file. */
 void checkpoint_table_remove(struct checkpoint_table *table, struct tracked_file *file);
 /* Gives it a new path, and the checkpoint of that path. An entry with that path is removed. */
@@ -227,17 +226,14 @@ void checkpoint_table_remove_empty(struct checkpoint_table *table, const char *d
 void checkpoint_set_state(struct checkpoint_table *table, struct checkpoint *checkpoint,
 			  enum checkpoint_state state);
 
-/* Is it complete, but for what was added to it since? */
+/* A numbered one, or one that stands alone: is it complete? */
 bool checkpoint_stands(const struct checkpoint *checkpoint);
 /* As it was said, or by its number; -1: it has neither. */
 int64_t checkpoint_step_of(const struct checkpoint *checkpoint);
 /* Was it begun after the other one? Of those of one millisecond the order of the saves tells. */
 bool checkpoint_is_after(const struct checkpoint *checkpoint, const struct checkpoint *other);
-/* Is the file none of what stands: added, and under way or torn? */
-bool checkpoint_stands_without(const struct checkpoint *checkpoint,
-			       const struct tracked_file *file);
-/* It was complete, and all that was written to it since is of other members of the gang, which tell
- * of it themselves: that is no news here. */
+/* It was complete, and all that was written or added to it since is of other members of the gang,
+ * which tell of it themselves: that is no news here. */
 bool checkpoint_is_of_members(const struct checkpoint *checkpoint);
 /* Does any file of it have one of the marks? */
 bool checkpoint_any(const struct checkpoint *checkpoint, unsigned marks);

@@ -111,7 +111,7 @@ static void add_checkpoint(struct checker *checker, const struct checkpoint *che
 		(struct checked){text_copy(checkpoint->key), checkpoint->changed};
 	detector_each_unchecked(checkpoint, add_fresh, &checker->fresh);
 	each_file (file, checkpoint)
-		if (file->marks & FILE_ADDED)
+		if (checkpoint->added_to)
 			path_set_mark(&checker->alone, file->path, 1);
 }
 

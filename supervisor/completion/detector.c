@@ -164,9 +164,7 @@ struct checkpoint *detector_next_decided(struct detector *detector, int64_t now_
 		if (!judge(detector, checkpoint, now_ms, judgement))
 			continue;
 		if (!checkpoint_any(checkpoint, FILE_FRESH)) {
-			checkpoint_set_state(&detector->table, checkpoint,
-					     checkpoint_stands(checkpoint) ? CHECKPOINT_COMPLETE
-									   : CHECKPOINT_EMPTY);
+			checkpoint_set_state(&detector->table, checkpoint, CHECKPOINT_EMPTY);
 			checkpoint_change(checkpoint, ~0u, FILE_WRITTEN, 0);
 			continue;
 		}
@@ -267,21 +265,6 @@ static void mark_newest(struct checkpoint *checkpoint)
 	checkpoint->gone = false;
 }
 
-/* Of what was added to a complete one, that is torn which nobody has closed, or which is defective:
- * the checkpoint is complete without it. */
-static struct judgement tear_added(struct checkpoint *checkpoint, struct judgement judgement)
-{
-	if (judgement.verdict != VERDICT_TORN || checkpoint->base == 0)
-		return judgement;
-	each_file (file, checkpoint) {
-		if (!(file->marks & FILE_ADDED))
-			file->marks &= ~(unsigned)FILE_REJECTED;
-		else if ((file->marks & FILE_FRESH) && !(file->marks & FILE_WITNESSED))
-			file->marks |= FILE_TORN;
-	}
-	return (struct judgement){VERDICT_COMPLETE, checkpoint->base_reason, INT64_MAX};
-}
-
 /* Was a checkpoint of this kind complete before, in any attempt? */
 static bool is_of_known_kind(const struct checkpoint *checkpoint)
 {
@@ -307,7 +290,7 @@ static void note_unknown_save(struct detector *detector, const struct checkpoint
 	bool waits =
 		first ? !asked || checkpoint->in_directory : asked && !known && !detector->answered;
 
-	if (checkpoint_is_of_stream(checkpoint) || detector_is_of_companions(checkpoint))
+	if (checkpoint_is_alone(checkpoint) || detector_is_of_companions(checkpoint))
 		return;
 	if (waits && (reason == REASON_QUIET || reason == REASON_PATIENCE))
 		detector->unknown_until_ms =
@@ -324,26 +307,20 @@ static void note_unknown_save(struct detector *detector, const struct checkpoint
 void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
 		     struct judgement judgement)
 {
-	bool learns = judgement.verdict == VERDICT_COMPLETE, complete;
+	bool complete = judgement.verdict == VERDICT_COMPLETE;
 
-	judgement = tear_added(checkpoint, judgement);
-	complete = judgement.verdict == VERDICT_COMPLETE;
 	detector_note_decided(detector, checkpoint, judgement);
 	checkpoint_set_state(&detector->table, checkpoint,
 			     complete ? CHECKPOINT_COMPLETE : CHECKPOINT_TORN);
 	checkpoint->reason = judgement.reason;
-	if (complete && checkpoint->writer_count > 0 && checkpoint->base == 0)
-		checkpoint->family->writers = checkpoint->writer_count;
 	checkpoint->family->sheds |= checkpoint->part_gone && judgement.reason == REASON_QUIET;
 	if (complete) {
 		note_unknown_save(detector, checkpoint, judgement.reason);
 		mark_newest(checkpoint);
 		forget_made(detector, checkpoint->last_ms);
 	}
-	if (learns && !checkpoint->reduced)
-		detector_learn(checkpoint);
-	else if (complete && !learns)
-		checkpoint_change(checkpoint, FILE_TORN, FILE_CREATED | FILE_REWRITTEN, 0);
+	if (complete && !checkpoint->reduced)
+		detector_learn(detector, checkpoint);
 	else if (!complete && judgement.reason != REASON_DEFECT)
 		checkpoint_change(checkpoint, *checkpoint->key ? ~0u : FILE_FRESH, 0, FILE_TORN);
 	else if (!complete && *checkpoint->key)
@@ -363,8 +340,7 @@ bool detector_is_complete(const struct detector *detector, const char *key)
 {
 	const struct checkpoint *checkpoint = checkpoint_table_find_key(&detector->table, key);
 
-	return checkpoint &&
-	       (checkpoint->state == CHECKPOINT_COMPLETE || checkpoint_stands(checkpoint));
+	return checkpoint && checkpoint->state == CHECKPOINT_COMPLETE;
 }
 
 bool detector_has_own_word(const struct detector *detector, const char *key)
@@ -403,9 +379,9 @@ bool detector_is_replacing(const struct detector *detector)
 		if ((file->marks & FILE_FRESH) && !(file->marks & FILE_NEW))
 			return true;
 	each_under_way (checkpoint, &detector->table)
-		if (checkpoint != fixed && !checkpoint->reduced && checkpoint->base == 0 &&
-		    !checkpoint_is_of_stream(checkpoint) &&
-		    !detector_is_of_companions(checkpoint) && may_name(fixed, checkpoint))
+		if (checkpoint != fixed && !checkpoint->reduced &&
+		    !checkpoint_is_alone(checkpoint) && !detector_is_of_companions(checkpoint) &&
+		    may_name(fixed, checkpoint))
 			return true;
 	return false;
 }

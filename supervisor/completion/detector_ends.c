@@ -14,15 +14,6 @@ static enum writer_end effective_writer_end(const struct detector *detector,
 	return end;
 }
 
-/* Of a numbered one, all; of the fixed names, what was written in this save; of what is added to a
- * complete one, what is not closed. */
-static bool is_torn_by_death(const struct checkpoint *checkpoint, const struct tracked_file *file)
-{
-	if (checkpoint->base > 0)
-		return (file->marks & FILE_FRESH) && !(file->marks & FILE_WITNESSED);
-	return *checkpoint->key || (file->marks & FILE_FRESH);
-}
-
 static void note_closed(const struct detector *detector, struct checkpoint *checkpoint)
 {
 	checkpoint->closed_at_death =
@@ -42,9 +33,10 @@ static void note_death(struct detector *detector, struct checkpoint *checkpoint,
 	checkpoint->death = DEATH_TEARS;
 	checkpoint->last_ms = now_ms;
 	checkpoint->stalled_ms = detector->stalled_ms;
+	/* Of a numbered one, all; of the fixed names, what was written in this save. Nobody will
+	 * give it its final name. */
 	each_file (file, checkpoint)
-		/* Nobody will give it its final name. */
-		if (is_torn_by_death(checkpoint, file))
+		if (*checkpoint->key || (file->marks & FILE_FRESH))
 			file->marks =
 				(file->marks &
 				 ~(unsigned)(FILE_CREATED | FILE_REWRITTEN | FILE_TEMPORARY)) |

@@ -94,11 +94,14 @@ static bool was_taught_too_early(const struct detector *detector,
 				 const struct signature *signature)
 {
 	const char *key = checkpoint->family->taught_by;
-	const struct checkpoint *other =
-		key ? checkpoint_table_find_key(&detector->table, key) : NULL;
 
-	return other && other != checkpoint && other->state == CHECKPOINT_UNDER_WAY &&
-	       other->number == signature->newest_number && !other->rewritten;
+	each_under_way (other, &detector->table)
+		if (other != checkpoint && key &&
+		    (text_equal(other->added_to, key) ||
+		     (text_equal(other->key, key) && other->number == signature->newest_number &&
+		      !other->rewritten)))
+			return true;
+	return false;
 }
 
 /* Nothing was learned yet of what is written together with its first file, as in the first save
@@ -154,7 +157,7 @@ static enum signature_match match_signature(
 	size_t count;
 
 	*signature = NULL;
-	if (checkpoint_is_of_stream(checkpoint))
+	if (checkpoint_is_alone(checkpoint))
 		return SIGNATURE_FULL;
 	/* The quick answer while one of many files is being written. */
 	if (family && !family->signature.several &&
@@ -188,12 +191,11 @@ static enum signature_match match_signature(
 		       : match;
 }
 
-/* Of a numbered one, any torn file tears it, but for what was added to it. Of the fixed names each
- * stands for itself. */
+/* Of a numbered one, any torn file tears it. Of the fixed names each stands for itself. */
 static bool has_torn_files(const struct checkpoint *checkpoint)
 {
 	each_file (file, checkpoint)
-		if (*checkpoint->key && (file->marks & (FILE_TORN | FILE_ADDED)) == FILE_TORN)
+		if (*checkpoint->key && (file->marks & FILE_TORN))
 			return true;
 	if (*checkpoint->key)
 		return false;
@@ -416,7 +418,7 @@ static bool would_mix(const struct checkpoint *checkpoint)
 static bool is_closed_as_whole(const struct detector *detector, const struct checkpoint *checkpoint,
 			       const struct signature **signature)
 {
-	return checkpoint->base == 0 && !detector_is_open(detector, checkpoint) &&
+	return !detector_is_open(detector, checkpoint) &&
 	       checkpoint_all(checkpoint, FILE_WITNESSED) && !would_mix(checkpoint) &&
 	       !may_be_half(detector, checkpoint) &&
 	       match_signature(detector, checkpoint, family_of(detector, checkpoint), signature) ==
@@ -452,9 +454,8 @@ bool detector_has_begun_all(const struct detector *detector, const struct checkp
 	size_t count;
 
 	if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->death == DEATH_TEARS ||
-	    checkpoint->base > 0 || (*checkpoint->key && checkpoint->rewritten) ||
-	    checkpoint->file_count > BEGUN_MOST || checkpoint_any(checkpoint, out) ||
-	    !checkpoint_all(checkpoint, FILE_CREATED))
+	    (*checkpoint->key && checkpoint->rewritten) || checkpoint->file_count > BEGUN_MOST ||
+	    checkpoint_any(checkpoint, out) || !checkpoint_all(checkpoint, FILE_CREATED))
 		return false;
 	free(list_files(checkpoint, &count));
 	match = match_signature(detector, checkpoint, family_of(detector, checkpoint), &signature);
@@ -502,7 +503,22 @@ static void learn_all_names(struct checkpoint *fixed)
 		signature_learn(&fixed->family->signature, SIGNATURE_LOADED, names, count, 0);
 }
 
-void detector_learn(struct checkpoint *checkpoint)
+/* What came to a complete one may come to the next. */
+static void learn_added(const struct detector *detector, const struct checkpoint *added)
+{
+	const struct tracked_file *file = added->files;
+	const struct checkpoint *to = checkpoint_table_find_key(&detector->table, added->added_to);
+	auto_free struct named_file *names = NULL;
+	size_t count;
+
+	if (!to || may_be_missing(to, file))
+		return;
+	names = list_files(to, &count);
+	names[count++] = (struct named_file){file->name, file->size};
+	signature_learn(&to->family->signature, to->number, names, count, to->pause_ms);
+}
+
+void detector_learn(const struct detector *detector, struct checkpoint *checkpoint)
 {
 	auto_free struct named_file *names = NULL;
 	size_t count;
@@ -513,7 +529,9 @@ void detector_learn(struct checkpoint *checkpoint)
 		learn_all_names(checkpoint);
 		return;
 	}
-	if (checkpoint_is_of_stream(checkpoint))
+	if (checkpoint->added_to)
+		learn_added(detector, checkpoint);
+	if (checkpoint_is_alone(checkpoint))
 		return;
 	names = list_files(checkpoint, &count);
 	signature_learn(&checkpoint->family->signature, checkpoint->number, names, count,
@@ -527,5 +545,5 @@ void detector_learn_before_removal(const struct detector *detector, struct check
 {
 	if (*checkpoint->key && checkpoint->state == CHECKPOINT_UNDER_WAY &&
 	    detector_judge(detector, checkpoint, now_ms).verdict == VERDICT_COMPLETE)
-		detector_learn(checkpoint);
+		detector_learn(detector, checkpoint);
 }

@@ -229,10 +229,6 @@ static void note_deletion(struct detector *detector, struct tracked_file *file, 
 	if (checkpoint->family->sheds && checkpoint->state == CHECKPOINT_COMPLETE &&
 	    is_last_of_part(file))
 		return;
-	if (!(file->marks & FILE_ADDED))
-		checkpoint->base = 0;
-	else if (checkpoint_stands(checkpoint))
-		return;
 	if (*checkpoint->key && checkpoint->state == CHECKPOINT_COMPLETE &&
 	    checkpoint->file_count > 1) {
 		checkpoint_change(checkpoint, ~0u, 0, FILE_FRESH);

@@ -107,34 +107,17 @@ void detector_each_excluded(const struct detector *detector, path_set_fn *act, v
 			continue;
 		}
 		each_file (file, checkpoint)
-			if (fixed ? class_of(detector, file) >= CUT_OVERTAKEN
-				  : checkpoint_stands_without(checkpoint, file))
+			if (fixed && class_of(detector, file) >= CUT_OVERTAKEN)
 				act(argument, file->path);
 	}
-}
-
-/* What is added to a complete one changes nothing of that. */
-static uint64_t changed_at(const struct checkpoint *checkpoint)
-{
-	return checkpoint->base > 0 && checkpoint_stands(checkpoint)
-		       ? checkpoint->base
-		       : checkpoint->changed;
 }
 
 void detector_each_changed(const struct detector *detector, uint64_t generation, path_set_fn *act,
 			   void *argument)
 {
-	each_checkpoint (checkpoint, &detector->table) {
-		if (checkpoint->changed <= generation)
-			continue;
-		if (*checkpoint->key && changed_at(checkpoint) > generation) {
+	each_checkpoint (checkpoint, &detector->table)
+		if (*checkpoint->key && checkpoint->changed > generation)
 			act_on_whole(checkpoint, "", act, argument);
-			continue;
-		}
-		each_file (file, checkpoint)
-			if ((file->marks & FILE_ADDED) && changed_at(checkpoint) <= generation)
-				act(argument, file->path);
-	}
 }
 
 bool detector_has_changed(const struct detector *detector, const char *key, uint64_t generation)
@@ -142,7 +125,7 @@ bool detector_has_changed(const struct detector *detector, const char *key, uint
 	const struct checkpoint *checkpoint = checkpoint_table_find_key(&detector->table, key);
 
 	/* A numbered one that is not there was deleted. */
-	return checkpoint ? changed_at(checkpoint) > generation : *key != '\0';
+	return checkpoint ? checkpoint->changed > generation : *key != '\0';
 }
 
 /* --- the same for the next start --- */
@@ -162,8 +145,8 @@ enum left_as {
 	LEFT_BEGUN,
 	/* fixed names: each for itself */
 	LEFT_NAMES,
-	/* complete, but for what was added to it */
-	LEFT_STANDS,
+	/* added to a complete one: it says nothing of the others */
+	LEFT_ADDED,
 	/* a number that is torn or being written: all of it */
 	LEFT_HALF,
 	LEFT_NOTHING,
@@ -189,16 +172,18 @@ static bool is_unseen_number(const struct checkpoint *checkpoint)
 			return false;
 		unseen |= out && class_of_out(file) == CUT_UNSEEN;
 	}
-	return unseen && *checkpoint->key && checkpoint->base == 0;
+	return unseen && *checkpoint->key;
 }
 
 static enum left_as left_as(const struct detector *detector, const struct checkpoint *checkpoint)
 {
 	bool under_way = checkpoint->state == CHECKPOINT_UNDER_WAY;
 
-	if (under_way && checkpoint->base == 0 &&
+	if (under_way &&
 	    detector_judge(detector, checkpoint, checkpoint->last_ms).verdict == VERDICT_COMPLETE)
 		return LEFT_DECIDED;
+	if (checkpoint->added_to)
+		return LEFT_ADDED;
 	if (is_closed(detector, checkpoint))
 		return LEFT_CLOSED;
 	if (is_unseen_number(checkpoint))
@@ -207,8 +192,6 @@ static enum left_as left_as(const struct detector *detector, const struct checkp
 		return LEFT_BEGUN;
 	if (!*checkpoint->key)
 		return LEFT_NAMES;
-	if (checkpoint_stands(checkpoint))
-		return LEFT_STANDS;
 	return under_way || checkpoint->state == CHECKPOINT_TORN ? LEFT_HALF : LEFT_NOTHING;
 }
 
@@ -286,9 +269,8 @@ static const char *front_of(const struct detector *detector, enum left_as as,
 		return front_of_begun(detector, file);
 	case LEFT_NAMES:
 		return front_of_name(detector, file);
-	case LEFT_STANDS:
-		return checkpoint_stands_without(file->checkpoint, file) &&
-				       (file->marks & closed) != FILE_WITNESSED
+	case LEFT_ADDED:
+		return (file->marks & NOT_WHOLE) && (file->marks & closed) != FILE_WITNESSED
 			       ? UNDER_WAY_ALONE
 			       : NULL;
 	case LEFT_HALF:

@@ -123,7 +123,7 @@ bool detector_may_be_whole_set(const struct detector *detector,
  * after them. */
 bool detector_has_begun_all(const struct detector *detector, const struct checkpoint *checkpoint);
 /* It is complete: the ones after it will have the same files. */
-void detector_learn(struct checkpoint *checkpoint);
+void detector_learn(const struct detector *detector, struct checkpoint *checkpoint);
 /* A file of it was deleted. A job that keeps only the newest one may delete each before we have
  * come to decide it: if it was complete, the ones after it will have the same files. */
 void detector_learn_before_removal(const struct detector *detector, struct checkpoint *checkpoint,

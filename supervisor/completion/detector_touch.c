@@ -233,24 +233,24 @@ static void find_part_names(struct detector *detector, struct family *family)
  * that it was measured of it. What another member of the gang has written is no save of this one,
  * and is seen at some time after it.
  */
-static bool is_added(const struct detector *detector, const struct checkpoint *checkpoint,
-		     const struct tracked_file *file, unsigned marks, int64_t now_ms)
+static bool is_added(const struct detector *detector, const struct tracked_file *file,
+		     unsigned marks, int64_t now_ms)
 {
-	enum verdict_reason reason =
-		checkpoint->base > 0 ? checkpoint->base_reason : checkpoint->reason;
+	const struct checkpoint *to = file->checkpoint;
 
-	if ((file->marks & FILE_ADDED) || (marks & FILE_OF_MEMBER) ||
-	    companion_file_is_result(file->path))
-		return true;
-	return (checkpoint->base > 0 || detector_still_ms(detector, checkpoint, checkpoint->last_ms,
-							  now_ms) >= detector->quiet_ms) &&
-	       (reason == REASON_OWN_WORD || reason == REASON_COMMIT ||
-		reason == REASON_SIGNATURE) &&
-	       !signature_has(&checkpoint->family->signature, file->name);
+	if (!checkpoint_stands(to) || checkpoint_is_alone(to) || to->file_count == 1)
+		return false;
+	if (tracked_file_was_written(file) || (marks & FILE_OF_MEMBER))
+		return marks & FILE_OF_MEMBER;
+	return companion_file_is_result(file->path) ||
+	       (detector_still_ms(detector, to, to->last_ms, now_ms) >= detector->quiet_ms &&
+		(to->reason == REASON_OWN_WORD || to->reason == REASON_COMMIT ||
+		 to->reason == REASON_SIGNATURE) &&
+		!signature_has(&to->family->signature, file->name));
 }
 
 /* Nothing that was said of what it had before says anything of what comes now. */
-static void begin(struct detector *detector, struct checkpoint *checkpoint)
+static void begin_save(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms)
 {
 	checkpoint->position = detector->table.position;
 	checkpoint_change(checkpoint, FILE_FRESH, FILE_FRESH, 0);
@@ -261,22 +261,6 @@ static void begin(struct detector *detector, struct checkpoint *checkpoint)
 	if (checkpoint->placed > 0)
 		checkpoint->family->placed_whole = false;
 	checkpoint->own_word = checkpoint->committed = checkpoint->placed = checkpoint->defect = 0;
-}
-
-/* What it was complete by is known; what is added is judged like a save of its own. */
-static void begin_addition(struct detector *detector, struct checkpoint *checkpoint)
-{
-	if (checkpoint->base == 0) {
-		checkpoint->base = checkpoint->changed;
-		checkpoint->base_reason = checkpoint->reason;
-	}
-	begin(detector, checkpoint);
-}
-
-static void begin_save(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms)
-{
-	begin(detector, checkpoint);
-	checkpoint->base = 0;
 	checkpoint->rewritten = checkpoint->reduced = checkpoint->part_gone = false;
 	checkpoint->overtaken = false;
 	checkpoint->begun_ms = checkpoint->since_ms = now_ms;
@@ -286,9 +270,10 @@ static void begin_save(struct detector *detector, struct checkpoint *checkpoint,
 			? checkpoint->gap_ms
 			: 0;
 	checkpoint->step = -1;
-	detector->saves += !checkpoint_is_of_stream(checkpoint);
+	detector->saves += !checkpoint_is_alone(checkpoint);
 	checkpoint->save = detector->saves;
-	detector_note_begun(checkpoint);
+	if (!checkpoint->added_to)
+		detector_note_begun(checkpoint);
 }
 
 /* A file that a numbered one did not have comes after a pause: now, or when it was complete. */
@@ -361,9 +346,7 @@ static struct tracked_file *touch(struct detector *detector, struct tracked_file
 {
 	struct checkpoint *checkpoint = file->checkpoint;
 	const char *path = file->path;
-	bool begun = checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->settled;
-	bool known = file->begun_ms > 0 && !(file->marks & FILE_FRESH);
-	bool stands = checkpoint_stands(checkpoint), begins;
+	bool known = tracked_file_was_written(file) && !(file->marks & FILE_FRESH), begun, begins;
 
 	if (!(file->marks & (FILE_RUNNING | FILE_FRESH)) && !*checkpoint->key &&
 	    (detector_is_of_database(detector, path) || ran_before(detector, file, marks)))
@@ -374,20 +357,22 @@ static struct tracked_file *touch(struct detector *detector, struct tracked_file
 	}
 	if (file->marks & FILE_SLOW)
 		return NULL;
-	if (file->begun_ms == 0 && checkpoint->file_count > 1)
+	if (is_added(detector, file, marks, now_ms)) {
+		/* Its rename into place was not the last of it. */
+		checkpoint->family->placed_whole &= checkpoint->placed == 0;
+		checkpoint->placed = 0;
+		checkpoint_table_add_to(&detector->table, file);
+	} else if (file->begun_ms == 0 && checkpoint->file_count > 1) {
 		note_gap(detector, checkpoint, now_ms);
+	}
+	checkpoint = file->checkpoint;
 	/* Over by quiet, and nobody has looked since: the number that grows is the same one. */
-	stands = stands && (!known || (file->marks & FILE_ADDED) || (marks & FILE_OF_MEMBER)) &&
-		 is_added(detector, checkpoint, file, marks, now_ms);
-	if (begun && stands)
-		begin_addition(detector, checkpoint);
-	else if (begun)
+	begun = checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->settled;
+	if (begun)
 		begin_save(detector, checkpoint, now_ms);
 	else
 		go_on(detector, checkpoint, now_ms);
-	if (!stands)
-		checkpoint->base = 0;
-	checkpoint->rewritten |= known && !stands && (*checkpoint->key || !companion_file_is(path));
+	checkpoint->rewritten |= known && (*checkpoint->key || !companion_file_is(path));
 	begins = begun || !(file->marks & FILE_FRESH);
 	if (begins) {
 		file->begun_ms = now_ms > 0 ? now_ms : 1;
@@ -401,8 +386,7 @@ static struct tracked_file *touch(struct detector *detector, struct tracked_file
 		file->marks |= FILE_TEMPORARY;
 	else
 		detector->wrote_checkpoint |= !companion_file_is(path);
-	file->marks |=
-		FILE_FRESH | FILE_WRITTEN | FILE_UNCHECKED | marks | (stands ? FILE_ADDED : 0);
+	file->marks |= FILE_FRESH | FILE_WRITTEN | FILE_UNCHECKED | marks;
 	file->here_ms = now_ms;
 	detector_note_change(detector, checkpoint, now_ms);
 	if (pid > 0)

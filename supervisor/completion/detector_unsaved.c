@@ -19,6 +19,8 @@ void detector_note_begun(struct checkpoint *checkpoint)
 void detector_note_decided(struct detector *detector, struct checkpoint *checkpoint,
 			   struct judgement judgement)
 {
+	if (checkpoint->added_to)
+		return;
 	if (judgement.verdict == VERDICT_COMPLETE) {
 		checkpoint_save_is_over(checkpoint);
 		if (!*checkpoint->key)

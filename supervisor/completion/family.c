@@ -210,7 +210,7 @@ void checkpoint_table_make_stream(struct checkpoint_table *table, struct family 
 	note_left(table, fixed);
 }
 
-bool checkpoint_is_of_stream(const struct checkpoint *checkpoint)
+bool checkpoint_is_alone(const struct checkpoint *checkpoint)
 {
-	return checkpoint->family->stream || checkpoint->family->beside;
+	return checkpoint->family->stream || checkpoint->family->beside || checkpoint->added_to;
 }

@@ -80,8 +80,6 @@ struct family {
 	int own_pid;
 	int64_t own_number, own_before;
 	uint64_t own_written;
-	/* processes that wrote to the newest complete one */
-	size_t writers;
 	/* the last write to any of them */
 	int64_t last_ms;
 	/* the `save` of the last two that were begun, and the number of the last one; of the newest
@@ -113,9 +111,9 @@ void checkpoint_table_make_stream(struct checkpoint_table *table, struct family 
 /* The fixed name is written beside the saves: a checkpoint of its own from now on, that is none to
  * resume from. If it is closed, it is at rest. */
 void checkpoint_table_keep_beside(struct checkpoint_table *table, struct tracked_file *file);
-/* Of a numbered one, or of a file that is kept apart. What is written beside the saves is judged as
- * a stream is. */
-bool checkpoint_is_of_stream(const struct checkpoint *checkpoint);
+/* Is it of a stream, written beside the saves, or added to another one? It is complete as soon as
+ * it is closed, and none to resume from. */
+bool checkpoint_is_alone(const struct checkpoint *checkpoint);
 
 /* Files of the kind `part` are parts of the checkpoints of `leader` from now on: first of all those
  * of `from`, which goes into `into`. */

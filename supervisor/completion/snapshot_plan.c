@@ -24,7 +24,7 @@ bool snapshot_plan_would_lack_newest(const struct detector *detector, const char
 
 	/* One that was deleted is nobody's loss. */
 	if (!checkpoint || checkpoint->state == CHECKPOINT_COMPLETE ||
-	    checkpoint_stands(checkpoint) || checkpoint->state == CHECKPOINT_EMPTY)
+	    checkpoint->state == CHECKPOINT_EMPTY)
 		return false;
 	if (*checkpoint->key)
 		return true;
@@ -45,7 +45,7 @@ static bool is_of_part(const struct tracked_file *file)
 static bool has_complete_numbered(const struct detector *detector)
 {
 	each_checkpoint (checkpoint, &detector->table)
-		if (checkpoint_stands(checkpoint) && !checkpoint_is_of_stream(checkpoint))
+		if (checkpoint_stands(checkpoint) && !checkpoint_is_alone(checkpoint))
 			return true;
 	return false;
 }
@@ -92,9 +92,9 @@ static char **list_complete(const struct detector *detector, const char *newest)
 
 	each_checkpoint (checkpoint, &detector->table)
 		each_file (file, checkpoint)
-			if (checkpoint_stands(checkpoint) && !checkpoint_is_of_stream(checkpoint) &&
+			if (checkpoint_stands(checkpoint) && !checkpoint_is_alone(checkpoint) &&
 			    !is_left_out(detector, checkpoint, newest) &&
-			    !(file->marks & (FILE_RUNNING | FILE_ADDED)))
+			    !(file->marks & FILE_RUNNING))
 				path_list_add(&list, file->path);
 	return list.paths;
 }
@@ -125,7 +125,7 @@ static void note_held(struct snapshot_plan *plan, const struct detector *detecto
 	const struct checkpoint *held = NULL;
 
 	each_checkpoint (checkpoint, &detector->table)
-		if (checkpoint_stands(checkpoint) && !checkpoint_is_of_stream(checkpoint) &&
+		if (checkpoint_stands(checkpoint) && !checkpoint_is_alone(checkpoint) &&
 		    !is_of_pictures(checkpoint) && (!held || checkpoint_is_after(checkpoint, held)))
 			held = checkpoint;
 	plan->held_step = held ? checkpoint_step_of(held) : -1;

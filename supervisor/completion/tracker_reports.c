@@ -210,8 +210,7 @@ json_t *tracker_checkpoints_json(struct tracker *tracker)
 	tracker_drain(tracker);
 	each_checkpoint (checkpoint, &detector->table)
 		if (checkpoint->state != CHECKPOINT_EMPTY &&
-		    !(checkpoint_is_of_stream(checkpoint) &&
-		      checkpoint->state == CHECKPOINT_COMPLETE))
+		    !(checkpoint_is_alone(checkpoint) && checkpoint->state == CHECKPOINT_COMPLETE))
 			json_array_append_new(list, describe_checkpoint(detector, checkpoint));
 	return list;
 }

@@ -29,7 +29,7 @@ static bool is_written_over(const struct checkpoint *checkpoint)
 static bool is_beside(const struct tracker *tracker, const struct checkpoint *checkpoint)
 {
 	if (*checkpoint->key)
-		return detector_is_of_companions(checkpoint) || checkpoint_is_of_stream(checkpoint);
+		return detector_is_of_companions(checkpoint) || checkpoint_is_alone(checkpoint);
 	return detector_is_of_companions(checkpoint) &&
 	       (tracker->detector.wrote_checkpoint || !is_written_over(checkpoint) ||
 		detector_has_only_settings(checkpoint));
@@ -75,7 +75,7 @@ static bool note_complete(struct tracker *tracker, const struct checkpoint *chec
 	if (!tracker->latest_key && beside)
 		return false;
 	latest->generation++;
-	if (beside || checkpoint->base > 0) {
+	if (beside) {
 		latest->fresh = latest->late = false;
 		return true;
 	}

@@ -188,7 +188,7 @@ static void check_file(void *arg, const char *path)
 static bool is_of_pictures(const struct checkpoint *checkpoint)
 {
 	return *checkpoint->key &&
-	       (detector_is_of_companions(checkpoint) || checkpoint_is_of_stream(checkpoint));
+	       (detector_is_of_companions(checkpoint) || checkpoint_is_alone(checkpoint));
 }
 
 static bool note_complete(struct sim *sim, const struct checkpoint *checkpoint)
@@ -200,7 +200,7 @@ static bool note_complete(struct sim *sim, const struct checkpoint *checkpoint)
 
 	if (!sim->latest_key && (is_of_pictures(checkpoint) || settings))
 		return false;
-	if (is_of_pictures(checkpoint) || checkpoint->base > 0)
+	if (is_of_pictures(checkpoint))
 		return true;
 	if (!newer && sim->latest_key && detector_is_complete(&sim->detector, sim->latest_key))
 		return true;

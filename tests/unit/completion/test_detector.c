@@ -993,7 +993,8 @@ static const struct row rows[] = {
 		"checkpoint-2/b; good checkpoint-2/a; in checkpoint-2; cut checkpoint-2/b"},
 	{"... and what was closed before it is not",
 		RESTED "O 1 3 checkpoint-2/b; C 1 3 checkpoint-2/b; O 1 3 checkpoint-2/c; end 1 killed; "
-		"job failed; = torn; torn checkpoint-2/c; good checkpoint-2/b; in checkpoint-2/b; "
+		"job failed; = complete; torn checkpoint-2/c; good checkpoint-2/b; "
+		"in checkpoint-2/b; "
 		"in checkpoint-2"},
 	{"... it goes into snapshots when it is closed, and may be written again",
 		RESTED "O 1 3 checkpoint-2/b; out checkpoint-2/b; C 1 3 checkpoint-2/b; = complete; in "
@@ -1005,7 +1006,7 @@ static const struct row rows[] = {
 		"checkpoint-2/b; = nothing"},
 	{"... but what it had is written anew: all of it is",
 		RESTED "O 1 3 checkpoint-2/b; C 1 3 checkpoint-2/b; O 1 3 checkpoint-2/a; out "
-		"checkpoint-2; end 1 killed; job failed; = torn; torn checkpoint-2/b; torn "
+		"checkpoint-2; end 1 killed; job failed; = complete; out checkpoint-2; torn "
 		"checkpoint-2/a"},
 	{"... nor is it an addition if the ones before it had such a file",
 		"O 1 3 checkpoint-1/a; C 1 3 checkpoint-1/a; +1000; = complete; O 1 3 checkpoint-2/a; "
@@ -1022,7 +1023,8 @@ static const struct row rows[] = {
 	{"... and what was measured is followed by a part of it",
 		"O 1 3 checkpoint-1/a; C 1 3 checkpoint-1/a; +5000; = complete; O 1 3 "
 		"checkpoint-1/eval_results.json; C 1 3 checkpoint-1/eval_results.json; O 1 3 "
-		"checkpoint-1/b; out checkpoint-1; end 1 killed; +1000; = torn; torn checkpoint-1/a"},
+		"checkpoint-1/b; out checkpoint-1; end 1 killed; +1000; = complete; torn "
+		"checkpoint-1/a"},
 	{"... its word, and a temporary name",
 		"O 1 3 checkpoint-1/a; C 1 3 checkpoint-1/a; saved 1; = complete; +5000; O 1 3 "
 		"checkpoint-1/b.tmp; C 1 3 checkpoint-1/b.tmp; = busy; in checkpoint-1; kt "
