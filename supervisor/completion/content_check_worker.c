@@ -17,11 +17,6 @@
 /* More of them wait for the next check, so that the newest is not kept waiting by thousands. */
 #define CHECKED_AT_ONCE 1000
 
-struct checked {
-	char *key;
-	uint64_t changed;
-};
-
 struct checker {
 	struct checker_options options;
 
@@ -32,10 +27,10 @@ struct checker {
 	 * given up may have one defect */
 	unsigned said_final;
 	char *last_final;
-	/* what the last check is about; the thread owns it and the results while it runs */
+	/* how many checks there were; what the last one is about: the thread owns it and the
+	 * results while it runs */
+	uint64_t checks;
 	bool running;
-	struct checked checked[CHECKED_AT_ONCE];
-	size_t checked_count;
 	struct path_set fresh, alone, valid;
 	struct findings findings;
 };
@@ -64,8 +59,6 @@ bool content_check_worker_end_within(struct checker *checker, int64_t millisecon
 
 static void forget_checked(struct checker *checker)
 {
-	while (checker->checked_count > 0)
-		free(checker->checked[--checker->checked_count].key);
 	path_set_release(&checker->fresh);
 	path_set_release(&checker->alone);
 	path_set_release(&checker->valid);
@@ -105,10 +98,10 @@ static void add_fresh(void *arg, const char *path)
 	path_set_mark(arg, path, 1);
 }
 
-static void add_checkpoint(struct checker *checker, const struct checkpoint *checkpoint)
+static void add_checkpoint(struct checker *checker, struct checkpoint *checkpoint)
 {
-	checker->checked[checker->checked_count++] =
-		(struct checked){text_copy(checkpoint->key), checkpoint->changed};
+	checkpoint->check = checker->checks;
+	checkpoint->checked = checkpoint->changed;
 	detector_each_unchecked(checkpoint, add_fresh, &checker->fresh);
 	each_file (file, checkpoint)
 		if (checkpoint->added_to)
@@ -116,34 +109,32 @@ static void add_checkpoint(struct checker *checker, const struct checkpoint *che
 }
 
 static void begin_check(struct checker *checker, struct detector *detector,
-			const struct checkpoint *first)
+			struct checkpoint *first)
 {
 	int64_t now_ms = clock_monotonic_ms();
+	size_t count = 1;
 
 	forget_checked(checker);
+	checker->checks++;
 	add_checkpoint(checker, first);
 	each_under_way (other, &detector->table)
-		if (other != first && checker->checked_count < CHECKED_AT_ONCE &&
-		    detector_judge(detector, other, now_ms).verdict == VERDICT_COMPLETE)
+		if (other != first && count < CHECKED_AT_ONCE &&
+		    detector_judge(detector, other, now_ms).verdict == VERDICT_COMPLETE) {
 			add_checkpoint(checker, other);
+			count++;
+		}
 	checker->running = true;
 	workers_run(checker->workers, run_checker, checker_done, checker);
 }
 
 /* An answer counts once. */
-static bool take_answer(struct checker *checker, const struct checkpoint *checkpoint)
+static bool take_answer(const struct checker *checker, struct checkpoint *checkpoint)
 {
-	for (size_t i = 0; i < checker->checked_count; i++) {
-		struct checked *checked = &checker->checked[i];
+	bool answered =
+		checkpoint->check == checker->checks && checkpoint->checked == checkpoint->changed;
 
-		if (checked->changed != checkpoint->changed ||
-		    !text_equal(checked->key, checkpoint->key))
-			continue;
-		free(checked->key);
-		*checked = checker->checked[--checker->checked_count];
-		return true;
-	}
-	return false;
+	checkpoint->check = 0;
+	return answered && checker->checks > 0;
 }
 
 bool content_check_worker_run(struct checker *checker, struct detector *detector,

@@ -5,6 +5,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
+#include <inttypes.h>
+
 /* Two fixed names are written together if the pause between them is shorter than the longest one
  * between two writes of the first, by this ratio. */
 #define TOGETHER_NUM 3
@@ -12,17 +14,13 @@
 /* Nobody trains that briefly between two saves, and any process may be held up for so long. */
 #define NOISE_MS 10
 
-static char *name_of_family(const struct tracked_file *leader)
-{
-	return text_format("=%016llx", (unsigned long long)leader->name);
-}
-
 struct family *detector_family_led_by(const struct detector *detector,
 				      const struct tracked_file *leader)
 {
-	auto_free char *name = name_of_family(leader);
-
-	return checkpoint_table_find_family(&detector->table, name);
+	for (struct family *family = detector->table.families; family; family = family->next)
+		if (family->leader == leader->name)
+			return family;
+	return NULL;
 }
 
 uint64_t detector_first_write(const struct detector *detector)
@@ -61,15 +59,11 @@ void detector_note_renamed(struct detector *detector, const struct tracked_file 
 			detector->writes[i].name = WRITE_RENAMED;
 }
 
-/* The pause before the write at `index`, in which none of them was written. */
-static int64_t pause_before(const struct detector *detector, uint64_t from, uint64_t index,
-			    int64_t begun_ms)
+/* The pause before a write behind the one at `index`: they are remembered as they ended. */
+static int64_t pause_behind(const struct detector *detector, uint64_t index, int64_t begun_ms)
 {
-	int64_t closed_ms = 0;
+	int64_t closed_ms = detector_write_at(detector, index)->ms;
 
-	for (uint64_t i = from; i < index; i++)
-		if (detector_write_at(detector, i)->ms > closed_ms)
-			closed_ms = detector_write_at(detector, i)->ms;
 	return begun_ms > closed_ms ? begun_ms - closed_ms : 0;
 }
 
@@ -77,11 +71,11 @@ static int64_t pause_before(const struct detector *detector, uint64_t from, uint
 static int64_t longest_pause(const struct detector *detector, const struct tracked_file *again,
 			     uint64_t from)
 {
-	int64_t longest = pause_before(detector, from, detector->write_count, again->begun_ms);
+	int64_t longest = pause_behind(detector, detector->write_count - 1, again->begun_ms);
 
 	for (uint64_t i = from + 1; i < detector->write_count; i++) {
 		int64_t pause =
-			pause_before(detector, from, i, detector_write_at(detector, i)->begun_ms);
+			pause_behind(detector, i - 1, detector_write_at(detector, i)->begun_ms);
 
 		longest = pause > longest ? pause : longest;
 	}
@@ -93,11 +87,11 @@ static int64_t longest_pause(const struct detector *detector, const struct track
  * for a pause between two saves, it would make two sets of one, and a mixture of two saves would be
  * complete. A set that is taken for larger than it is is only waited for.
  */
-static int64_t pause_observed(const struct detector *detector, uint64_t from, uint64_t index)
+static int64_t pause_observed(const struct detector *detector, uint64_t index)
 {
 	const struct fixed_write *write = detector_write_at(detector, index);
 	int64_t stalled_ms = write->stalled_ms - detector_write_at(detector, index - 1)->stalled_ms;
-	int64_t pause = pause_before(detector, from, index, write->begun_ms);
+	int64_t pause = pause_behind(detector, index - 1, write->begun_ms);
 
 	return pause > stalled_ms ? pause - stalled_ms : 0;
 }
@@ -137,12 +131,12 @@ static void learn_companions(struct detector *detector, const struct tracked_fil
 {
 	struct named_file names[DETECTOR_WRITES];
 	int64_t longest = longest_pause(detector, again, from), pause_ms = 0;
-	auto_free char *name = name_of_family(again);
+	auto_free char *name = text_format(FAMILY_LED_BY "%016" PRIx64, again->name);
 	size_t count = 0;
 
 	for (uint64_t i = begin_of_save(detector, from, longest); i < detector->write_count; i++) {
 		const struct fixed_write *write = detector_write_at(detector, i);
-		int64_t pause = i > from ? pause_observed(detector, from, i) : 0;
+		int64_t pause = i > from ? pause_observed(detector, i) : 0;
 
 		if (!is_within_save(pause, longest))
 			break;
@@ -176,27 +170,22 @@ bool detector_are_together(const struct detector *detector, const struct tracked
 	return family && signature_has(&family->signature, second->name);
 }
 
-/* Is the name that has learned this one of what lies beside checkpoints? Its writes say nothing of
- * the saves. */
-static bool is_led_from_beside(const struct checkpoint *fixed, const struct family *family)
+static bool lies_beside(const struct checkpoint *fixed, uint64_t name)
 {
-	each_file (file, fixed) {
-		auto_free char *name = name_of_family(file);
-
-		if (text_equal(name, family->name))
+	each_file (file, fixed)
+		if (file->name == name)
 			return companion_file_is(file->path);
-	}
 	return false;
 }
 
-/* Was it learned what is written together with it? */
+/* Was it learned what is written together with it? The writes of what lies beside checkpoints say
+ * nothing of that. */
 static bool is_learned(const struct detector *detector, const struct tracked_file *file)
 {
-	if (detector_family_led_by(detector, file))
-		return true;
 	for (const struct family *family = detector->table.families; family; family = family->next)
-		if (*family->name == '=' && signature_has(&family->signature, file->name) &&
-		    !is_led_from_beside(file->checkpoint, family))
+		if (family->leader != 0 && (family->leader == file->name ||
+					    (signature_has(&family->signature, file->name) &&
+					     !lies_beside(file->checkpoint, family->leader))))
 			return true;
 	return false;
 }

@@ -27,6 +27,7 @@ struct family *checkpoint_table_family(struct checkpoint_table *table, const cha
 		.name = text_copy(name),
 		/* In a numbered directory, or of fixed names, all are of one kind. */
 		.signature.several = *name && name[strlen(name) - 1] == '#',
+		.leader = text_starts(name, FAMILY_LED_BY) ? strtoull(name + 1, NULL, 16) : 0,
 		.lowest = -1,
 		.highest = -1,
 		.round.number = -1,

@@ -17,7 +17,10 @@ struct checkpoint;
 struct checkpoint_table;
 struct tracked_file;
 
+/* In front of the names of kinds: of a checkpoint_name_template() whose numbers name parts, and of
+ * the leader of fixed names, as signature_hash(). */
 #define FAMILY_OF_NAME ":"
+#define FAMILY_LED_BY "="
 
 /* The number that was written last of a kind, until the next one is begun. */
 struct save_round {
@@ -30,6 +33,8 @@ struct save_round {
  * called by the one that is written first. */
 struct family {
 	char *name;
+	/* of fixed names: that of the one which is written first; 0: it is of none */
+	uint64_t leader;
 	struct signature signature;
 	/* the key of the checkpoint that it was learned from last; NULL: none in this run */
 	char *taught_by;
