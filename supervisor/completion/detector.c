@@ -304,12 +304,26 @@ static void note_unknown_save(struct detector *detector, const struct checkpoint
 	detector->answered |= asked && known;
 }
 
+static void note_decided(struct detector *detector, struct checkpoint *checkpoint,
+			 struct judgement judgement)
+{
+	if (checkpoint->added_to)
+		return;
+	if (judgement.verdict == VERDICT_COMPLETE) {
+		checkpoint_save_is_over(checkpoint);
+		if (!*checkpoint->key)
+			detector->writes_complete = detector->write_count;
+	} else if (judgement.reason == REASON_DEFECT && detector->job_end == JOB_END_NOT_YET) {
+		checkpoint->family->given_up = checkpoint->save;
+	}
+}
+
 void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
 		     struct judgement judgement)
 {
 	bool complete = judgement.verdict == VERDICT_COMPLETE;
 
-	detector_note_decided(detector, checkpoint, judgement);
+	note_decided(detector, checkpoint, judgement);
 	checkpoint_set_state(&detector->table, checkpoint,
 			     complete ? CHECKPOINT_COMPLETE : CHECKPOINT_TORN);
 	checkpoint->reason = judgement.reason;

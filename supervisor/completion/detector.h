@@ -235,11 +235,6 @@ bool detector_is_followed(const struct detector *detector, const struct family *
 /* What no snapshot may hold now: checkpoints that are not complete, and torn files. Numbered
  * directories as a whole. */
 void detector_each_excluded(const struct detector *detector, path_set_fn *act, void *argument);
-/* Files of numbered checkpoints that have changed after `generation`, complete or not. */
-void detector_each_changed(const struct detector *detector, uint64_t generation, path_set_fn *act,
-			   void *argument);
-/* Has a fixed name, or the numbered checkpoint with this key, changed after `generation`? */
-bool detector_has_changed(const struct detector *detector, const char *key, uint64_t generation);
 /* Files with one of these marks, as FILE_RUNNING: running files by behaviour. */
 void detector_each_marked(const struct detector *detector, unsigned marks, path_set_fn *act,
 			  void *argument);

@@ -1,4 +1,7 @@
-/* The ends of writers and of the job, and which checkpoints they tear. See detector.h. */
+/* The ends of writers and of the job, and which checkpoints they tear; writers that the shim does
+ * not report, and its reports that may be lost. See detector.h. */
+#include "base/cleanup.h"
+#include "base/text.h"
 #include "detector_parts.h"
 
 #include <stdlib.h>
@@ -148,4 +151,131 @@ void detector_job_ended(struct detector *detector, enum job_end end, int64_t now
 		if (detector_may_be_whole(detector, checkpoint))
 			checkpoint->death = DEATH_AFTER_CLOSE;
 	}
+}
+
+/* --- writers without the shim --- */
+
+bool detector_has_untracked(const struct detector *detector)
+{
+	const struct writer_table *writers = &detector->writers;
+
+	/* A process of another PID namespace reports its writes, but under a PID that means nothing
+	 * here: it has to be searched for as well. */
+	for (size_t i = 0; writers->open_count > 0 && i < writers->process_count; i++)
+		if (writers->processes[i].elsewhere)
+			return true;
+	each_under_way (checkpoint, &detector->table)
+		if (checkpoint_any(checkpoint, FILE_UNCLOSED))
+			return true;
+	return false;
+}
+
+/* Does a search tell whose it is? Only of one that the shim does not report. */
+static bool is_untracked(const struct checkpoint *checkpoint)
+{
+	each_file (file, checkpoint)
+		if ((file->marks & FILE_FRESH) && !(file->marks & FILE_WITNESSED))
+			return true;
+	return false;
+}
+
+void detector_writer_seen(struct detector *detector, int pid)
+{
+	struct writer *writer;
+	bool any = false;
+
+	each_under_way (checkpoint, &detector->table) {
+		if (checkpoint->settled || !is_untracked(checkpoint))
+			continue;
+		checkpoint_add_writer(checkpoint, pid);
+		any = true;
+	}
+	writer = any ? writer_table_add(&detector->writers, pid)
+		     : writer_table_find(&detector->writers, pid);
+	if (writer)
+		writer->closed = false;
+}
+
+bool detector_waits_for_untracked(const struct detector *detector, int64_t now_ms)
+{
+	/* Only the kernel has reported its writes, and it is quiet; but has somebody still a file
+	 * of it open? */
+	each_under_way (checkpoint, &detector->table)
+		if (checkpoint_any(checkpoint, FILE_UNCLOSED) &&
+		    detector_still_ms(detector, checkpoint, checkpoint->last_ms, now_ms) >=
+			    detector->quiet_ms &&
+		    !detector_is_held(detector, checkpoint))
+			return true;
+	return false;
+}
+
+void detector_all_closed(struct detector *detector, const char *path)
+{
+	struct tracked_file *file = checkpoint_table_find(&detector->table, path);
+
+	if (file)
+		file->marks &= ~(unsigned)FILE_UNCLOSED;
+}
+
+/* --- reports that may be lost --- */
+
+/* True from the second verification on: its last reports have certainly been handed in by then.
+ * Within one, it may have ended after those that were handed in. */
+static bool confirm_gone(struct detector *detector, int pid)
+{
+	struct writer *writer = writer_table_add(&detector->writers, pid);
+
+	if (writer->gone == 0)
+		writer->gone = detector->verifications;
+	return writer->gone < detector->verifications;
+}
+
+/* The report of the close was lost, or the process closed it without the library. */
+static void drop_closed(struct detector *detector, struct writer_descriptor *open, int64_t now_ms)
+{
+	auto_free char *path = text_copy(open->path);
+
+	writer_table_close(&detector->writers, open);
+	detector_end_slow(detector, path, 0, now_ms);
+	if (checkpoint_table_find(&detector->table, path))
+		detector_touch(detector, path, 0, 0, now_ms);
+}
+
+void detector_verify(struct detector *detector, detector_query_fd_fn *held, void *argument,
+		     int64_t now_ms)
+{
+	struct writer_table *writers = &detector->writers;
+
+	detector_settle(detector, 0, now_ms);
+	detector->needs_verify = false;
+	detector->verifications++;
+	for (size_t i = 0; i < writers->open_count;) {
+		struct writer_descriptor *open = &writers->opens[i];
+		int pid = open->pid;
+		const struct writer *writer = writer_table_find(writers, pid);
+		enum open_files_descriptor answer;
+
+		/* /proc of another PID namespace cannot be read. A file that the kernel reports as
+		 * closed and the shim does not was closed by the end of the process. */
+		if (writer && writer->elsewhere)
+			answer = open->closed ? OPEN_FILES_DESCRIPTOR_GONE
+					      : OPEN_FILES_DESCRIPTOR_OPEN;
+		else
+			answer = held(argument, pid, open->descriptor);
+
+		if (answer == OPEN_FILES_DESCRIPTOR_CLOSED) {
+			drop_closed(detector, open, now_ms);
+		} else if (answer == OPEN_FILES_DESCRIPTOR_GONE && confirm_gone(detector, pid)) {
+			/* It removes at least this descriptor, so that the loop advances. */
+			detector_process_ended(detector, pid, WRITER_END_UNKNOWN, now_ms);
+		} else {
+			detector->needs_verify |= answer == OPEN_FILES_DESCRIPTOR_GONE;
+			i++;
+		}
+	}
+}
+
+bool detector_needs_verify(const struct detector *detector)
+{
+	return detector->needs_verify && detector->writers.open_count > 0;
 }

@@ -524,7 +524,7 @@ void detector_learn(const struct detector *detector, struct checkpoint *checkpoi
 	size_t count;
 
 	/* Of the fixed names it is learned when one of them is written again, which are written
-	 * together (detector_fixed.c). */
+	 * together (detector_names.c). */
 	if (!*checkpoint->key) {
 		learn_all_names(checkpoint);
 		return;

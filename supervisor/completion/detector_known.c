@@ -1,7 +1,119 @@
-/* What is known of checkpoints at rest, for the next start, should this one be killed. See
- * detector.h. */
+/* What was learned of the job's checkpoints, as the manifests keep it for the next attempt; and
+ * what is known of those at rest, for the next start, should this one be killed. See detector.h. */
 #include "base/json.h"
+#include "base/text.h"
 #include "detector_parts.h"
+
+/* Where the running files stand, among the kinds of checkpoints, none of which is called so. */
+#define RUNNING_KEY "running"
+/* More than this are learned again. */
+#define RUNNING_KEPT_MOST 100
+
+/* One that is no UTF-8 is learned again, too. The caller decrefs. */
+static json_t *running_json(const struct detector *detector)
+{
+	json_t *list = json_array();
+	char **paths = detector_list_marked(detector, FILE_RUNNING);
+
+	for (char **path = paths; *path && json_array_size(list) < RUNNING_KEPT_MOST; path++)
+		json_array_append_new(list, json_string(*path));
+	path_list_free(paths);
+	return list;
+}
+
+static struct family *load_sibling(struct detector *detector, const json_t *known, const char *key)
+{
+	const char *name = json_string_value(json_object_get(known, key));
+
+	return name && *name ? checkpoint_table_family(&detector->table, name) : NULL;
+}
+
+/* As from a store, where anything may stand: a part has no parts of its own. */
+static void load_siblings(struct detector *detector, struct family *family, const json_t *known)
+{
+	struct family *leader = load_sibling(detector, known, "with");
+
+	family->not_with = load_sibling(detector, known, "not_with");
+	if (!leader || leader == family || leader->with || family->leads)
+		return;
+	family->with = leader;
+	leader->leads = leader->sure = true;
+}
+
+static void load_running(struct detector *detector, const json_t *paths)
+{
+	const json_t *path;
+	size_t i;
+
+	json_array_foreach((json_t *)paths, i, path)
+	{
+		const char *text = json_string_value(path);
+
+		if (text && *text)
+			path_set_mark(&detector->ran, text, 1);
+	}
+}
+
+json_t *detector_signatures_json(const struct detector *detector)
+{
+	auto_json json_t *running = running_json(detector);
+	json_t *kinds = json_object();
+
+	for (const struct family *family = detector->table.families; family;
+	     family = family->next) {
+		json_t *known = family->parts    ? json_pack("{s:b}", "parts", true)
+				: family->stream ? json_pack("{s:b}", "stream", true)
+				: family->beside ? json_pack("{s:b}", "beside", true)
+				: family->with   ? json_pack("{s:s}", "with", family->with->name)
+						 : signature_to_json(&family->signature);
+
+		json_t *before = signature_to_json(&family->before);
+		json_t *behind = signature_to_json(&family->behind);
+
+		if ((before || behind) && !known)
+			known = json_object();
+		if (before)
+			json_object_set_new(known, "before", before);
+		if (behind)
+			json_object_set_new(known, "behind", behind);
+		if (family->not_with && (known || (known = json_object())))
+			json_object_set_new(known, "not_with", json_string(family->not_with->name));
+		if (known)
+			json_object_set_new(kinds, family->name, known);
+	}
+	if (json_array_size(running) > 0)
+		json_object_set(kinds, RUNNING_KEY, running);
+	if (json_object_size(kinds) > 0)
+		return kinds;
+	json_decref(kinds);
+	return NULL;
+}
+
+void detector_load_signatures(struct detector *detector, const json_t *json)
+{
+	const char *name;
+	json_t *known;
+
+	load_running(detector, json_object_get(json, RUNNING_KEY));
+	detector->saved |= json_object_size(json) > 0;
+	json_object_foreach((json_t *)json, name, known)
+	{
+		struct family *family = checkpoint_table_family(&detector->table, name);
+
+		family->parts |= json_is_true(json_object_get(known, "parts"));
+		family->sure |= json_is_true(json_object_get(known, "sure"));
+		family->stream |= json_is_true(json_object_get(known, "stream"));
+		family->beside |= json_is_true(json_object_get(known, "beside"));
+		if (family->stream || family->beside)
+			family->sure = detector->table.keeps_apart = true;
+		load_siblings(detector, family, known);
+		signature_from_json(&family->signature, known);
+		signature_from_json(&family->before, json_object_get(known, "before"));
+		signature_from_json(&family->behind, json_object_get(known, "behind"));
+	}
+}
+
+/* --- what is at rest --- */
 
 /* Of more files than these, the newest. */
 #define KEPT_MOST 1000

@@ -49,19 +49,11 @@ void detector_note_sibling(const struct detector *detector, const struct tracked
 /* A number behind its highest is begun: which parts did that one not have? */
 void detector_judge_siblings(struct detector *detector, struct family *leader);
 
-/* --- detector_partners.c: fixed names that belong to a number --- */
-
 /* A file of a numbered one was written, which may be the first of the next number. */
 void detector_note_number_written(struct detector *detector, struct checkpoint *checkpoint,
 				  int64_t now_ms);
 
-/* --- detector_fixed.c: what finished files teach --- */
-
-/* The writes of fixed names that are remembered: the index of the first, up to `write_count`. */
-uint64_t detector_first_write(const struct detector *detector);
-const struct fixed_write *detector_write_at(const struct detector *detector, uint64_t index);
-/* Of the last one of the name; UINT64_MAX: it is not remembered. */
-uint64_t detector_last_write_of(const struct detector *detector, uint64_t name);
+/* --- detector_names.c: what finished files teach --- */
 
 /* The family of saves that begin with this fixed name; NULL: none was learned yet. */
 struct family *detector_family_led_by(const struct detector *detector,
@@ -101,7 +93,7 @@ void detector_begin_again(struct detector *detector, struct tracked_file *file, 
 /* Those that stay open while saves come and go are running files, or slow saves. */
 void detector_find_running(struct detector *detector, struct checkpoint *fixed, int64_t now_ms);
 
-/* --- detector_fixed.c --- */
+/* --- detector_names.c --- */
 
 /* Fixed names: was `second` written in the saves that `first` began? */
 bool detector_are_together(const struct detector *detector, const struct tracked_file *first,
@@ -109,6 +101,11 @@ bool detector_are_together(const struct detector *detector, const struct tracked
 /* The same, also the other way round; or nothing was learned of either, and the job saves both. */
 bool detector_may_be_one_set(const struct detector *detector, const struct tracked_file *first,
 			     const struct tracked_file *second);
+
+/* A fixed name: was it written so often since they were complete last that the job went on after
+ * that?
+ */
+bool detector_went_on_after(const struct detector *detector, const struct tracked_file *file);
 
 /* --- detector_judge.c --- */
 
@@ -128,13 +125,6 @@ void detector_learn(const struct detector *detector, struct checkpoint *checkpoi
  * come to decide it: if it was complete, the ones after it will have the same files. */
 void detector_learn_before_removal(const struct detector *detector, struct checkpoint *checkpoint,
 				   int64_t now_ms);
-
-/* --- detector_unsaved.c: saves that the job went on after --- */
-
-/* A save of it is begun. */
-void detector_note_begun(struct checkpoint *checkpoint);
-void detector_note_decided(struct detector *detector, struct checkpoint *checkpoint,
-			   struct judgement judgement);
 
 /* --- detector_kernel.c --- */
 

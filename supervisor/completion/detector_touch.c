@@ -1,5 +1,5 @@
 /* What a write means: it begins a save or goes on with it; its number may begin the next one; fixed
- * names that are written together (detector_fixed.c), and running files (detector_running.c), are
+ * names that are written together (detector_names.c), and running files (detector_running.c), are
  * learned from it. See detector.h. */
 #include "detector_parts.h"
 
@@ -249,6 +249,19 @@ static bool is_added(const struct detector *detector, const struct tracked_file 
 		!signature_has(&to->family->signature, file->name));
 }
 
+/* A save of it is begun. */
+static void note_begun(struct checkpoint *checkpoint)
+{
+	struct family *family = checkpoint->family;
+
+	/* The rest of the same one, after its first part was decided. */
+	if (family->begun > 0 && family->begun_number == checkpoint->number)
+		return;
+	family->begun_before = family->begun;
+	family->begun = checkpoint->save;
+	family->begun_number = checkpoint->number;
+}
+
 /* Nothing that was said of what it had before says anything of what comes now. */
 static void begin_save(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms)
 {
@@ -273,7 +286,7 @@ static void begin_save(struct detector *detector, struct checkpoint *checkpoint,
 	detector->saves += !checkpoint_is_alone(checkpoint);
 	checkpoint->save = detector->saves;
 	if (!checkpoint->added_to)
-		detector_note_begun(checkpoint);
+		note_begun(checkpoint);
 }
 
 /* A file that a numbered one did not have comes after a pause: now, or when it was complete. */

@@ -1,11 +1,12 @@
-/* Fixed names: which of them are written together is learned from the pauses between their writes.
- * See detector.h. */
+/* Fixed names: which of them are written together is learned from the pauses between their writes,
+ * and so is which belong to a number (struct family). See detector.h. */
 #include "detector_parts.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 /* Two fixed names are written together if the pause between them is shorter than the longest one
  * between two writes of the first, by this ratio. */
@@ -23,21 +24,23 @@ struct family *detector_family_led_by(const struct detector *detector,
 	return NULL;
 }
 
-uint64_t detector_first_write(const struct detector *detector)
+/* The writes of fixed names that are remembered: the index of the first, up to `write_count`. */
+static uint64_t first_write(const struct detector *detector)
 {
 	return detector->write_count > DETECTOR_WRITES ? detector->write_count - DETECTOR_WRITES
 						       : 0;
 }
 
-const struct fixed_write *detector_write_at(const struct detector *detector, uint64_t index)
+static const struct fixed_write *write_at(const struct detector *detector, uint64_t index)
 {
 	return &detector->writes[index % DETECTOR_WRITES];
 }
 
-uint64_t detector_last_write_of(const struct detector *detector, uint64_t name)
+/* Of the last one of the name; UINT64_MAX: it is not remembered. */
+static uint64_t last_write_of(const struct detector *detector, uint64_t name)
 {
-	for (uint64_t i = detector->write_count; i > detector_first_write(detector); i--)
-		if (detector_write_at(detector, i - 1)->name == name)
+	for (uint64_t i = detector->write_count; i > first_write(detector); i--)
+		if (write_at(detector, i - 1)->name == name)
 			return i - 1;
 	return UINT64_MAX;
 }
@@ -62,7 +65,7 @@ void detector_note_renamed(struct detector *detector, const struct tracked_file 
 /* The pause before a write behind the one at `index`: they are remembered as they ended. */
 static int64_t pause_behind(const struct detector *detector, uint64_t index, int64_t begun_ms)
 {
-	int64_t closed_ms = detector_write_at(detector, index)->ms;
+	int64_t closed_ms = write_at(detector, index)->ms;
 
 	return begun_ms > closed_ms ? begun_ms - closed_ms : 0;
 }
@@ -74,8 +77,7 @@ static int64_t longest_pause(const struct detector *detector, const struct track
 	int64_t longest = pause_behind(detector, detector->write_count - 1, again->begun_ms);
 
 	for (uint64_t i = from + 1; i < detector->write_count; i++) {
-		int64_t pause =
-			pause_behind(detector, i - 1, detector_write_at(detector, i)->begun_ms);
+		int64_t pause = pause_behind(detector, i - 1, write_at(detector, i)->begun_ms);
 
 		longest = pause > longest ? pause : longest;
 	}
@@ -89,8 +91,8 @@ static int64_t longest_pause(const struct detector *detector, const struct track
  */
 static int64_t pause_observed(const struct detector *detector, uint64_t index)
 {
-	const struct fixed_write *write = detector_write_at(detector, index);
-	int64_t stalled_ms = write->stalled_ms - detector_write_at(detector, index - 1)->stalled_ms;
+	const struct fixed_write *write = write_at(detector, index);
+	int64_t stalled_ms = write->stalled_ms - write_at(detector, index - 1)->stalled_ms;
 	int64_t pause = pause_behind(detector, index - 1, write->begun_ms);
 
 	return pause > stalled_ms ? pause - stalled_ms : 0;
@@ -106,12 +108,12 @@ static bool is_within_save(int64_t pause, int64_t longest)
  * files before it, and do so after it the next time. */
 static uint64_t begin_of_save(const struct detector *detector, uint64_t from, int64_t longest)
 {
-	const struct fixed_write *own = detector_write_at(detector, from);
+	const struct fixed_write *own = write_at(detector, from);
 	uint64_t begin = from;
 
 	while (begin > 0 && detector->write_count - begin < DETECTOR_WRITES) {
-		const struct fixed_write *before = detector_write_at(detector, begin - 1);
-		int64_t pause = detector_write_at(detector, begin)->begun_ms - before->ms;
+		const struct fixed_write *before = write_at(detector, begin - 1);
+		int64_t pause = write_at(detector, begin)->begun_ms - before->ms;
 
 		if (before->name == own->name || before->pid == own->pid || before->pid == 0 ||
 		    own->pid == 0 || !is_within_save(pause > 0 ? pause : 0, longest))
@@ -135,7 +137,7 @@ static void learn_companions(struct detector *detector, const struct tracked_fil
 	size_t count = 0;
 
 	for (uint64_t i = begin_of_save(detector, from, longest); i < detector->write_count; i++) {
-		const struct fixed_write *write = detector_write_at(detector, i);
+		const struct fixed_write *write = write_at(detector, i);
 		int64_t pause = i > from ? pause_observed(detector, i) : 0;
 
 		if (!is_within_save(pause, longest))
@@ -288,7 +290,7 @@ static bool may_be_partner(const struct tracked_file *file, bool of_stream)
 static unsigned count_alone(const struct detector *detector, const struct tracked_file *file,
 			    uint64_t before)
 {
-	const struct fixed_write *last = detector_write_at(detector, before);
+	const struct fixed_write *last = write_at(detector, before);
 
 	return before != UINT64_MAX && companion_file_is(file->path) &&
 			       last->work_writes == detector->work_writes
@@ -311,7 +313,7 @@ static void keep_beside(struct detector *detector, struct tracked_file *file)
 
 static void note_fixed_write(struct detector *detector, struct tracked_file *file, int64_t now_ms)
 {
-	uint64_t before = detector_last_write_of(detector, file->name);
+	uint64_t before = last_write_of(detector, file->name);
 	unsigned alone = count_alone(detector, file, before);
 	auto_free char *stream = NULL;
 
@@ -327,7 +329,7 @@ static void note_fixed_write(struct detector *detector, struct tracked_file *fil
 	if (before != UINT64_MAX) {
 		detector->written_again_ms = now_ms;
 		learn_companions(detector, file, before);
-		begin_round(detector, file, detector_write_at(detector, before), now_ms);
+		begin_round(detector, file, write_at(detector, before), now_ms);
 	}
 	detector->writes[detector->write_count++ % DETECTOR_WRITES] = (struct fixed_write){
 		.name = file->name,
@@ -359,4 +361,214 @@ void detector_file_finished(struct detector *detector, struct tracked_file *file
 		return;
 	note_fixed_write(detector, file, now_ms);
 	detector_note_growth(detector, file, size);
+}
+
+/* --- where a save goes on beside its number --- */
+
+/* A fixed name is nearer to one number than to another by this ratio, or of neither. */
+#define NEAR_NUM 3
+#define NEAR_DEN 2
+/* Nobody waits longer within a save than so many quiet times. */
+#define LAG_MOST 10
+
+/* A fixed name's writes from one number to the next. */
+struct visit {
+	uint64_t name;
+	int64_t first_ms, last_ms; /* the first was begun, the last has ended */
+	unsigned writes;
+};
+
+/* Was it written behind the number, or while that was? */
+static bool is_since(const struct save_round *round, const struct fixed_write *write)
+{
+	return round->number < 0 || write->begun_ms >= round->begun_ms ||
+	       write->ms > round->last_ms;
+}
+
+static void note_visit(struct visit *visits, size_t *count, const struct fixed_write *write)
+{
+	struct visit *visit = visits;
+
+	while (visit < visits + *count && visit->name != write->name)
+		visit++;
+	if (visit == visits + *count)
+		visits[(*count)++] = (struct visit){.name = write->name, .last_ms = write->ms};
+	/* The newest one comes first here. */
+	visit->first_ms = write->begun_ms;
+	visit->writes++;
+}
+
+static bool is_nearer(int64_t pause_ms, int64_t other_ms)
+{
+	return pause_ms * NEAR_NUM < other_ms * NEAR_DEN;
+}
+
+/* What was learned of one side, before the number or behind it, from one save. */
+struct side {
+	struct named_file *names;
+	size_t count;
+	int64_t lag_ms; /* the longest */
+};
+
+static void note_partner(const struct detector *detector, struct side *side,
+			 const struct visit *visit, int64_t lag_ms)
+{
+	if (lag_ms > LAG_MOST * detector->quiet_ms)
+		return;
+	side->names[side->count++] = (struct named_file){visit->name, 0};
+	side->lag_ms = lag_ms > side->lag_ms ? lag_ms : side->lag_ms;
+}
+
+/* The next number is begun at `next_ms`. What came nearer behind the number than before the next
+ * one is its partner; what came once, and nearer before the next one, is that one's. */
+static void learn_partners(const struct detector *detector, struct family *family, int64_t next_ms)
+{
+	const struct save_round *round = &family->round;
+	uint64_t first = first_write(detector), most = detector->write_count - first + 1;
+	auto_free struct visit *visits = memory_new(most * sizeof(*visits));
+	auto_free struct named_file *names = memory_new(2 * most * sizeof(*names));
+	struct side before = {.names = names}, behind = {.names = names + most};
+	size_t visited = 0;
+
+	for (uint64_t i = detector->write_count; i > first; i--) {
+		const struct fixed_write *write = write_at(detector, i - 1);
+
+		if (write->ms < round->begun_ms)
+			break;
+		if (write->name != WRITE_RENAMED && write->pairs && is_since(round, write))
+			note_visit(visits, &visited, write);
+	}
+	for (const struct visit *visit = visits; visit < visits + visited; visit++) {
+		int64_t behind_ms =
+			visit->first_ms > round->last_ms ? visit->first_ms - round->last_ms : 0;
+		int64_t before_ms = next_ms > visit->last_ms ? next_ms - visit->last_ms : 0;
+
+		if (is_nearer(behind_ms, before_ms))
+			note_partner(detector, &behind, visit, behind_ms);
+		else if (visit->writes == 1 && is_nearer(before_ms, behind_ms))
+			note_partner(detector, &before, visit, before_ms);
+	}
+	signature_learn(&family->before, round->number, before.names, before.count, before.lag_ms);
+	signature_learn(&family->behind, round->number, behind.names, behind.count, behind.lag_ms);
+}
+
+/* NULL: it is not remembered. */
+static const struct fixed_write *last_write(const struct detector *detector, uint64_t name)
+{
+	uint64_t last = last_write_of(detector, name);
+
+	return last == UINT64_MAX ? NULL : write_at(detector, last);
+}
+
+/* Has the name been written since the number was begun? */
+static bool is_here(const struct detector *detector, const struct save_round *round, uint64_t name)
+{
+	const struct fixed_write *last = last_write(detector, name);
+
+	return last && is_since(round, last);
+}
+
+bool detector_is_followed(const struct detector *detector, const struct family *family,
+			  int64_t number)
+{
+	const struct save_round *round = &family->round;
+
+	if (number != round->number)
+		return number == family->followed;
+	for (size_t i = 0; i < family->behind.count && !round->said; i++) {
+		const struct known_name *name = &family->behind.names[i];
+
+		if (signature_expects(&family->behind, name) &&
+		    !is_here(detector, round, name->hash))
+			return false;
+	}
+	return true;
+}
+
+void detector_note_number_written(struct detector *detector, struct checkpoint *checkpoint,
+				  int64_t now_ms)
+{
+	struct family *family = checkpoint->family;
+	struct save_round *round = &family->round;
+
+	if (family->beside || family->stream || family->parts)
+		return;
+	if (round->number != checkpoint->number) {
+		if (detector_is_followed(detector, family, round->number))
+			family->followed = round->number;
+		if (round->number >= 0)
+			learn_partners(detector, family, now_ms);
+		*round = (struct save_round){.number = checkpoint->number, .begun_ms = now_ms};
+	}
+	round->last_ms = now_ms;
+	round->said = false;
+}
+
+static bool is_being_written(const struct detector *detector, const struct save_round *round,
+			     uint64_t name)
+{
+	const struct checkpoint *fixed = checkpoint_table_find_key(&detector->table, "");
+
+	if (!fixed || fixed->state != CHECKPOINT_UNDER_WAY)
+		return false;
+	each_file (file, fixed)
+		if (file->name == name && (file->marks & FILE_FRESH) &&
+		    file->begun_ms >= round->begun_ms)
+			return true;
+	return false;
+}
+
+/* Until when the names of one side, or the number behind them, may come; 0: all are there, or their
+ * time does not run. */
+static int64_t expected_until_ms(const struct detector *detector, const struct family *family,
+				 bool before, int64_t now_ms)
+{
+	const struct signature *side = before ? &family->before : &family->behind;
+	const struct save_round *round = &family->round;
+	int64_t wait_ms = verdict_partner_ms(detector->quiet_ms, side->pause_ms), until_ms = 0;
+
+	for (size_t i = 0; i < side->count; i++) {
+		uint64_t name = side->names[i].hash;
+		bool here = is_here(detector, round, name);
+		int64_t at_ms = 0;
+
+		if (!signature_expects(side, &side->names[i]))
+			continue;
+		if (before && here)
+			at_ms = last_write(detector, name)->ms + wait_ms;
+		else if (!before && !here && round->number >= 0 && !round->said)
+			at_ms = is_being_written(detector, round, name)
+					? now_ms + detector->quiet_ms
+					: round->last_ms + wait_ms;
+		until_ms = at_ms > until_ms ? at_ms : until_ms;
+	}
+	return until_ms;
+}
+
+int64_t detector_partners_until_ms(const struct detector *detector, int64_t now_ms)
+{
+	int64_t until_ms = 0;
+
+	if (detector->job_end != JOB_END_NOT_YET)
+		return 0;
+	for (const struct family *family = detector->table.families; family; family = family->next)
+		for (int before = 0; before < 2; before++) {
+			int64_t at_ms = expected_until_ms(detector, family, before, now_ms);
+
+			until_ms = at_ms > until_ms ? at_ms : until_ms;
+		}
+	return until_ms > now_ms ? until_ms : 0;
+}
+
+/* A save may write a fixed name twice, and its end may cut it off in the next one. */
+#define FIXED_WRITES 3
+
+bool detector_went_on_after(const struct detector *detector, const struct tracked_file *file)
+{
+	uint64_t count = 0;
+
+	for (uint64_t i = first_write(detector); i < detector->write_count; i++)
+		count +=
+			i >= detector->writes_complete && write_at(detector, i)->name == file->name;
+	return detector->writes_complete > 0 && count >= FIXED_WRITES;
 }
