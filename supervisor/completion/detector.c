@@ -72,22 +72,17 @@ static bool is_missing(const struct detector *detector, const struct tracked_fil
 /*
  * What is missing for that long was renamed or deleted, although nobody told: not the kernel,
  * because its directory was not watched yet, nor the shim, because of a raw system call. Until then
- * its checkpoint is not decided without it. With its last
- * file, a numbered checkpoint goes too.
+ * its checkpoint is not decided without it. With its last file, a numbered checkpoint goes too.
+ * *wait_ms: until the next one is forgotten; 0: none is missing. False: no file is left.
  */
-struct missing {
-	size_t left;     /* files that the checkpoint still has */
-	int64_t wait_ms; /* until the next one is forgotten; 0: none is missing */
-};
-
-static struct missing forget_missing(struct detector *detector, struct checkpoint *checkpoint,
-				     int64_t now_ms)
+static bool forget_missing(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms,
+			   int64_t *wait_ms)
 {
-	struct missing missing = {.left = checkpoint->file_count};
+	size_t left = checkpoint->file_count;
 
-	for (struct tracked_file *file = checkpoint->files, *next; missing.left > 0 && file;
-	     file = next) {
-		int64_t wait_ms;
+	*wait_ms = 0;
+	for (struct tracked_file *file = checkpoint->files, *next; left > 0 && file; file = next) {
+		int64_t untold_ms;
 
 		next = file->sibling;
 		if (!is_missing(detector, file)) {
@@ -96,57 +91,42 @@ static struct missing forget_missing(struct detector *detector, struct checkpoin
 		}
 		if (file->missing_ms == 0)
 			file->missing_ms = now_ms > 0 ? now_ms : 1;
-		wait_ms = file->missing_ms + earlier_of(detector->quiet_ms, UNTOLD_MS) - now_ms;
-		if (wait_ms > 0 && detector->job_end == JOB_END_NOT_YET) {
-			missing.wait_ms =
-				missing.wait_ms == 0 ? wait_ms
-						     : earlier_of(missing.wait_ms, wait_ms);
+		untold_ms = file->missing_ms + earlier_of(detector->quiet_ms, UNTOLD_MS) - now_ms;
+		if (untold_ms > 0 && detector->job_end == JOB_END_NOT_YET) {
+			*wait_ms = *wait_ms == 0 ? untold_ms : earlier_of(*wait_ms, untold_ms);
 			continue;
 		}
-		if (--missing.left == 0)
+		if (--left == 0)
 			checkpoint_set_state(&detector->table, checkpoint, CHECKPOINT_EMPTY);
 		checkpoint_table_remove(&detector->table, file);
 	}
-	return missing;
+	return left > 0;
 }
 
-/* When its verdict may hang on files that are missing: ms from now; 0: now; INT64_MAX: it does not.
- * What is written just now is there. */
-static int64_t may_lack_files_ms(const struct detector *detector,
-				 const struct checkpoint *checkpoint,
-				 const struct judgement *judgement, int64_t now_ms)
-{
-	int64_t still_ms = detector_still_ms(detector, checkpoint, checkpoint->last_ms, now_ms);
-	int64_t wait_ms = earlier_of(detector->quiet_ms, UNTOLD_MS) - still_ms;
-
-	if (judgement->verdict == VERDICT_COMPLETE || judgement->reason == REASON_TEMPORARY)
-		return 0;
-	if (judgement->reason != REASON_OPEN)
-		return INT64_MAX;
-	return wait_ms > 0 ? wait_ms : 0;
-}
-
-/* By the files that are there. False: there are none. */
+/* By the files that are there. What is written just now is there, and where nothing is decided yet,
+ * the verdict does not hang on what is missing. False: there are none. */
 static bool judge(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms,
 		  struct judgement *judgement)
 {
-	struct missing missing;
-	int64_t wait_ms;
+	int64_t written_ms = detector_still_ms(detector, checkpoint, checkpoint->last_ms, now_ms);
+	int64_t wait_ms = earlier_of(detector->quiet_ms, UNTOLD_MS) - written_ms;
 
 	*judgement = detector_judge(detector, checkpoint, now_ms);
-	wait_ms = may_lack_files_ms(detector, checkpoint, judgement, now_ms);
-	if (wait_ms > 0) {
-		judgement->wait_ms = earlier_of(judgement->wait_ms, wait_ms);
-		return true;
+	if (judgement->verdict != VERDICT_COMPLETE && judgement->reason != REASON_TEMPORARY) {
+		if (judgement->reason != REASON_OPEN)
+			return true;
+		if (wait_ms > 0) {
+			judgement->wait_ms = earlier_of(judgement->wait_ms, wait_ms);
+			return true;
+		}
 	}
-	missing = forget_missing(detector, checkpoint, now_ms);
-	if (missing.left == 0)
+	if (!forget_missing(detector, checkpoint, now_ms, &wait_ms))
 		return false;
 	*judgement = detector_judge(detector, checkpoint, now_ms);
-	if (missing.wait_ms > 0 && judgement->reason == REASON_OPEN)
-		judgement->wait_ms = missing.wait_ms;
-	else if (missing.wait_ms > 0)
-		*judgement = (struct judgement){VERDICT_UNDER_WAY, REASON_MOVING, missing.wait_ms};
+	if (wait_ms > 0 && judgement->reason == REASON_OPEN)
+		judgement->wait_ms = wait_ms;
+	else if (wait_ms > 0)
+		*judgement = (struct judgement){VERDICT_UNDER_WAY, REASON_MOVING, wait_ms};
 	return true;
 }
 
@@ -468,11 +448,6 @@ void detector_note_marker(struct detector *detector, const char *path)
 	}
 	if (!*key)
 		commit(newest);
-}
-
-void detector_add_stall(struct detector *detector, int64_t ms)
-{
-	detector->stalled_ms += ms;
 }
 
 int64_t detector_still_ms(const struct detector *detector, const struct checkpoint *checkpoint,

@@ -117,7 +117,9 @@ struct detector {
 	bool wrote_checkpoint;
 	uint64_t work_writes;
 	int64_t request_ms;
-	/* detector_add_stall(), in all */
+	/* How long this process was stalled, in all: that does not count as quiet time, nor as a
+	 * pause between two files of a save. Set before the events that were queued meanwhile are
+	 * handed in. */
 	int64_t stalled_ms;
 	enum job_end job_end;
 	/* other members of a gang write into the directory, too */
@@ -156,11 +158,6 @@ void detector_handle_kernel(struct detector *detector, const struct dir_event *e
  * now: on Linux a file is empty before that is told of (do_truncate() in fs/open.c), and on a busy
  * disk for many milliseconds. */
 void detector_note_empty(struct detector *detector, const char *path, int64_t now_ms);
-/* This process was stalled for `ms` milliseconds, which do not count as quiet time, nor as a pause
- * between two files of a save. Call it before the events that were queued meanwhile are handed in.
- */
-void detector_add_stall(struct detector *detector, int64_t ms);
-
 /* A process has ended; `pid` as the shim reports it. A process that wrote nothing has no effect. */
 void detector_process_ended(struct detector *detector, int pid, enum writer_end end,
 			    int64_t now_ms);

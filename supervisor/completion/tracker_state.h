@@ -1,5 +1,5 @@
-/* The tracker's own files only: tracker.c polls, tracker_evidence.c hands in what happens,
- * tracker_verdicts.c decides, and tracker_reports.c tells what is not a verdict. */
+/* The tracker's own files only: tracker.c hands in what happens and polls, tracker_verdicts.c
+ * decides, and tracker_reports.c tells what is not a verdict. */
 #ifndef TRACKER_STATE_H
 #define TRACKER_STATE_H
 
@@ -105,14 +105,8 @@ struct tracker {
 	bool lost;
 };
 
-/* --- tracker_evidence.c --- */
-
-/* Decides after the whole batch of events was handed in, not after each event. */
-void tracker_poll_soon(void *arg);
 /* Hands in all queued events of the shim and the kernel. */
 void tracker_drain(void *arg);
-void tracker_handle_shim(void *arg, const struct shim_message *message);
-void tracker_handle_directory(void *arg, const struct dir_event *event);
 
 /* --- tracker_verdicts.c --- */
 

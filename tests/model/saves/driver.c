@@ -117,7 +117,7 @@ SIM void sim_job_ended(struct sim *sim, int end, int64_t now_ms)
 
 SIM void sim_stall(struct sim *sim, int64_t ms)
 {
-	detector_add_stall(&sim->detector, ms);
+	sim->detector.stalled_ms += ms;
 }
 
 SIM void sim_requested(struct sim *sim, int64_t now_ms)

@@ -1741,7 +1741,7 @@ static void tell_kernel(struct teller *teller)
 static void stand_still(struct teller *teller, int ms)
 {
 	teller->now += ms;
-	detector_add_stall(&teller->detector, ms);
+	teller->detector.stalled_ms += ms;
 }
 
 static void tell_end(struct teller *teller)
