@@ -251,7 +251,7 @@ static bool is_of_known_kind(const struct checkpoint *checkpoint)
 	const struct signature *signature = &checkpoint->family->signature;
 
 	if (*checkpoint->key)
-		return signature->learned > 0;
+		return signature->kind_count > 0;
 	each_file (file, checkpoint)
 		if ((file->marks & FILE_FRESH) && signature_has(signature, file->name))
 			return true;

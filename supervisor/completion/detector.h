@@ -212,6 +212,8 @@ struct checkpoint *detector_find_provable(struct detector *detector);
 /* Would it be complete if its writers were killed now? What is not content-checked is not. */
 bool detector_outlives_job(const struct detector *detector, const struct checkpoint *checkpoint,
 			   int64_t now_ms);
+/* Of what is added to a complete one: is more of that under way? The last of it is news. */
+bool detector_is_added_to(const struct detector *detector, const struct checkpoint *checkpoint);
 /* Is a checkpoint under way: being written, or not decided yet? */
 bool detector_is_busy(const struct detector *detector);
 /* Are fixed names being written that were there before, or were some written after a checkpoint was

@@ -28,6 +28,9 @@ static void note_death(struct detector *detector, struct checkpoint *checkpoint,
 {
 	if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->settled)
 		return;
+	/* What is added, and closed, stands for itself. */
+	if (checkpoint->added_to && checkpoint_all(checkpoint, FILE_WITNESSED))
+		return;
 	note_closed(detector, checkpoint);
 	if (checkpoint->death != DEATH_TEARS && detector_may_be_whole(detector, checkpoint)) {
 		checkpoint->death = DEATH_AFTER_CLOSE;

@@ -90,15 +90,14 @@ static struct named_file *list_files(const struct checkpoint *checkpoint, size_t
 /* The one that its signature was learned from last is being written on: it was not complete then,
  * as when a rank is behind the others. */
 static bool was_taught_too_early(const struct detector *detector,
-				 const struct checkpoint *checkpoint,
-				 const struct signature *signature)
+				 const struct checkpoint *checkpoint, const struct known_kind *kind)
 {
 	const char *key = checkpoint->family->taught_by;
 
 	each_under_way (other, &detector->table)
 		if (other != checkpoint && key &&
 		    (text_equal(other->added_to, key) ||
-		     (text_equal(other->key, key) && other->number == signature->newest_number &&
+		     (text_equal(other->key, key) && other->number == kind->newest_number &&
 		      !other->rewritten)))
 			return true;
 	return false;
@@ -112,10 +111,11 @@ static enum signature_match match_all_names(const struct checkpoint *checkpoint)
 	auto_free struct named_file *names = NULL;
 	size_t count;
 
-	if (*checkpoint->key || all->expected == 0)
+	if (*checkpoint->key || all->kinds[0].expected == 0)
 		return SIGNATURE_UNKNOWN;
 	names = list_files(checkpoint, &count);
-	return count == all->count && signature_compare(all, names, count) == SIGNATURE_FULL
+	return count == all->count &&
+			       signature_compare(all, all->kinds, names, count) == SIGNATURE_FULL
 		       ? SIGNATURE_FULL
 		       : SIGNATURE_UNKNOWN;
 }
@@ -134,7 +134,7 @@ static bool is_saved_name(const struct tracked_file *file)
 static size_t count_known(const struct checkpoint *fixed)
 {
 	const struct signature *all = &fixed->family->signature;
-	size_t count = all->expected;
+	size_t count = all->kinds[0].expected;
 
 	each_file (file, fixed) {
 		bool was = signature_has(all, file->name);
@@ -147,46 +147,55 @@ static size_t count_known(const struct checkpoint *fixed)
 	return count;
 }
 
-/* *signature: what it was compared with; NULL: nothing. */
+/* Of what the first of a kind has beside, nobody knows whether more of it comes. */
+static bool is_added_to_first(const struct detector *detector, const struct checkpoint *added)
+{
+	const struct checkpoint *to = checkpoint_table_find_key(&detector->table, added->added_to);
+
+	return to && to->family->signature.kinds[0].learned == 1;
+}
+
+/* *kind: what it was compared with; NULL: nothing. */
 static enum signature_match match_signature(
 	const struct detector *detector, const struct checkpoint *checkpoint,
-	const struct family *family, const struct signature **signature)
+	const struct family *family, const struct known_kind **kind)
 {
+	const struct signature *signature = family ? &family->signature : NULL;
 	auto_free struct named_file *names = NULL;
 	enum signature_match match;
 	size_t count;
 
-	*signature = NULL;
+	*kind = NULL;
 	if (checkpoint_is_alone(checkpoint))
-		return SIGNATURE_FULL;
+		return is_added_to_first(detector, checkpoint) ? SIGNATURE_UNKNOWN : SIGNATURE_FULL;
 	/* The quick answer while one of many files is being written. */
-	if (family && !family->signature.several &&
-	    checkpoint->file_count < family->signature.expected)
-		*signature = &family->signature;
-	if (!*signature && family) {
+	if (signature && !signature->several &&
+	    checkpoint->file_count < signature->kinds[0].expected)
+		*kind = signature->kinds;
+	if (!*kind && signature) {
 		names = list_files(checkpoint, &count);
-		*signature = signature_of(&family->signature, names, count);
+		*kind = signature_kind_of(signature, names, count);
 	}
-	if (!*signature || (*signature)->expected == 0) {
-		*signature = NULL;
+	if (!*kind || (*kind)->expected == 0) {
+		*kind = NULL;
 		return match_all_names(checkpoint);
 	}
-	if (was_taught_too_early(detector, checkpoint, *signature) || checkpoint->part_gone)
+	if (was_taught_too_early(detector, checkpoint, *kind) || checkpoint->part_gone)
 		return SIGNATURE_UNKNOWN;
 	if (!names)
 		return SIGNATURE_FEWER;
-	match = signature_compare(*signature, names, count);
+	match = signature_compare(signature, *kind, names, count);
 	if (match != SIGNATURE_FULL)
 		return match;
 	/* What was written together once may have been half of it, if other names are known. */
 	if (!*checkpoint->key)
-		return (*signature)->learned == 1 && count < count_known(checkpoint)
+		return (*kind)->learned == 1 && count < count_known(checkpoint)
 			       ? SIGNATURE_UNKNOWN
 			       : match;
 	/* What was learned from this one alone says nothing of what else it will have; and it may
 	 * be a part of a checkpoint, like the ones before it. */
-	return !family->sure || ((*signature)->learned == 1 && !checkpoint->rewritten &&
-				 (*signature)->newest_number == checkpoint->number)
+	return !family->sure || ((*kind)->learned == 1 && !checkpoint->rewritten &&
+				 (*kind)->newest_number == checkpoint->number)
 		       ? SIGNATURE_UNKNOWN
 		       : match;
 }
@@ -205,18 +214,36 @@ static bool has_torn_files(const struct checkpoint *checkpoint)
 	return true;
 }
 
-/* As long as it is not sure that the numbers count checkpoints, those of a family are parts of one:
- * they are open and still together. */
-static void judge_with_family(const struct detector *detector, const struct checkpoint *checkpoint,
-			      struct checkpoint_facts *facts, int64_t now_ms)
+/* What is added to one checkpoint comes together. And as long as it is not sure that the numbers
+ * count checkpoints, those of a family are parts of one. */
+static bool are_judged_together(const struct checkpoint *one, const struct checkpoint *other)
 {
-	const struct family *family = checkpoint->family;
+	if (one->added_to)
+		return text_equal(one->added_to, other->added_to);
+	return one->number >= 0 && !one->family->sure && one->family == other->family;
+}
 
-	if (checkpoint->number < 0 || family->sure)
+/* They are open and still together. */
+static void judge_together(const struct detector *detector, const struct checkpoint *checkpoint,
+			   struct checkpoint_facts *facts, int64_t now_ms)
+{
+	bool parts = checkpoint->number >= 0 && !checkpoint->family->sure;
+
+	if (!parts && !checkpoint->added_to)
 		return;
-	facts->still_ms = detector_still_ms(detector, checkpoint, family->last_ms, now_ms);
-	each_under_way (other, &detector->table)
-		facts->open |= other->family == family && detector_is_open(detector, other);
+	if (parts)
+		facts->still_ms = detector_still_ms(detector, checkpoint,
+						    checkpoint->family->last_ms, now_ms);
+	each_under_way (other, &detector->table) {
+		int64_t still_ms;
+
+		if (other == checkpoint || !are_judged_together(checkpoint, other))
+			continue;
+		facts->open |= detector_is_open(detector, other);
+		still_ms = detector_still_ms(detector, other, other->last_ms, now_ms);
+		if (still_ms < facts->still_ms)
+			facts->still_ms = still_ms;
+	}
 }
 
 /* Its writer will rename them when they are finished. */
@@ -325,13 +352,13 @@ static struct checkpoint_facts facts_of(const struct detector *detector,
 		.defect = found,
 		.defect_wait_ms = checkpoint->defect_until_ms - now_ms,
 	};
-	const struct signature *signature;
+	const struct known_kind *kind;
 	size_t others;
 
 	/* What keeps the old ones in one directory only leaves whole parts, to the end. */
 	if (checkpoint->part_gone && facts.job_end != JOB_END_NOT_YET)
 		facts.job_end = JOB_END_CLEAN;
-	judge_with_family(detector, checkpoint, &facts, now_ms);
+	judge_together(detector, checkpoint, &facts, now_ms);
 	facts.temporary = count_temporary_files(checkpoint, &others) > 0;
 	/* A numbered one that has a temporary name itself gets another when it is finished. One of
 	 * its files, or of the fixed names, may be left over from a save that failed. */
@@ -340,9 +367,9 @@ static struct checkpoint_facts facts_of(const struct detector *detector,
 		return facts;
 	facts.witnessed = checkpoint_all(checkpoint, FILE_WITNESSED);
 	facts.signature =
-		match_signature(detector, checkpoint, family_of(detector, checkpoint), &signature);
-	if (facts.signature != SIGNATURE_UNKNOWN && signature)
-		facts.pause_ms = signature->pause_ms;
+		match_signature(detector, checkpoint, family_of(detector, checkpoint), &kind);
+	if (facts.signature != SIGNATURE_UNKNOWN && kind)
+		facts.pause_ms = kind->pause_ms;
 	if (facts.signature == SIGNATURE_SMALLER && !found && has_emptied(detector, checkpoint)) {
 		facts.defect = true;
 		facts.defect_wait_ms = 0;
@@ -381,17 +408,27 @@ struct judgement detector_judge(const struct detector *detector,
 	return judgement;
 }
 
+bool detector_is_added_to(const struct detector *detector, const struct checkpoint *checkpoint)
+{
+	each_under_way (other, &detector->table)
+		if (checkpoint->added_to && other != checkpoint &&
+		    text_equal(other->added_to, checkpoint->added_to))
+			return true;
+	return false;
+}
+
 size_t detector_count_missing(const struct checkpoint *checkpoint)
 {
+	const struct signature *signature = &checkpoint->family->signature;
 	auto_free struct named_file *names = NULL;
-	const struct signature *signature;
+	const struct known_kind *kind;
 	size_t count;
 
 	if (!*checkpoint->key || checkpoint->state == CHECKPOINT_COMPLETE)
 		return 0;
 	names = list_files(checkpoint, &count);
-	signature = signature_of(&checkpoint->family->signature, names, count);
-	return signature ? signature_missing(signature, names, count) : 0;
+	kind = signature_kind_of(signature, names, count);
+	return kind ? signature_missing(signature, kind, names, count) : 0;
 }
 
 /* Would it stand beside older files of its set? Of the fixed names that may be one set, only some
@@ -410,37 +447,37 @@ static bool would_mix(const struct checkpoint *checkpoint)
 		other |= !(file->marks & FILE_FRESH) && !companion_file_is(file->path);
 	}
 	return !*checkpoint->key && over &&
-	       (other || here < checkpoint->family->signature.expected);
+	       (other || here < checkpoint->family->signature.kinds[0].expected);
 }
 
-/* Was all that it has closed by its writer, and does nothing say that more is to come? *signature:
+/* Was all that it has closed by its writer, and does nothing say that more is to come? *kind:
  * what it was compared with; NULL: nothing. */
 static bool is_closed_as_whole(const struct detector *detector, const struct checkpoint *checkpoint,
-			       const struct signature **signature)
+			       const struct known_kind **kind)
 {
 	return !detector_is_open(detector, checkpoint) &&
 	       checkpoint_all(checkpoint, FILE_WITNESSED) && !would_mix(checkpoint) &&
 	       !may_be_half(detector, checkpoint) &&
-	       match_signature(detector, checkpoint, family_of(detector, checkpoint), signature) ==
+	       match_signature(detector, checkpoint, family_of(detector, checkpoint), kind) ==
 		       SIGNATURE_UNKNOWN;
 }
 
 bool detector_may_be_whole(const struct detector *detector, const struct checkpoint *checkpoint)
 {
-	const struct signature *signature;
+	const struct known_kind *kind;
 	size_t count;
 
 	free(list_files(checkpoint, &count));
-	return count == 1 && is_closed_as_whole(detector, checkpoint, &signature);
+	return count == 1 && is_closed_as_whole(detector, checkpoint, &kind);
 }
 
 bool detector_may_be_whole_set(const struct detector *detector, const struct checkpoint *checkpoint)
 {
-	const struct signature *signature;
+	const struct known_kind *kind;
 
-	return is_closed_as_whole(detector, checkpoint, &signature) &&
+	return is_closed_as_whole(detector, checkpoint, &kind) &&
 	       (*checkpoint->key || detector_may_be_whole(detector, checkpoint) ||
-		(!checkpoint->rewritten && !signature));
+		(!checkpoint->rewritten && !kind));
 }
 
 /* Of more files than this the next list tells. */
@@ -449,7 +486,7 @@ bool detector_may_be_whole_set(const struct detector *detector, const struct che
 bool detector_has_begun_all(const struct detector *detector, const struct checkpoint *checkpoint)
 {
 	const unsigned out = FILE_TEMPORARY | FILE_DAMAGED | FILE_SLOW;
-	const struct signature *signature;
+	const struct known_kind *kind;
 	enum signature_match match;
 	size_t count;
 
@@ -458,7 +495,7 @@ bool detector_has_begun_all(const struct detector *detector, const struct checkp
 	    checkpoint_any(checkpoint, out) || !checkpoint_all(checkpoint, FILE_CREATED))
 		return false;
 	free(list_files(checkpoint, &count));
-	match = match_signature(detector, checkpoint, family_of(detector, checkpoint), &signature);
+	match = match_signature(detector, checkpoint, family_of(detector, checkpoint), &kind);
 	/* What is open has no size yet. */
 	if (match == SIGNATURE_FULL || match == SIGNATURE_SMALLER)
 		return true;

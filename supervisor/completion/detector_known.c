@@ -147,7 +147,7 @@ json_t *detector_known_json(const struct detector *detector)
 	     family = family->next) {
 		json_t *kind = json_object_get(signatures, family->name);
 
-		if (kind && family->signature.learned == 1)
+		if (kind && family->signature.kinds[0].learned == 1)
 			json_object_set_new(kind, "once", json_true());
 		if (kind && family->sure)
 			json_object_set_new(kind, "sure", json_true());

@@ -525,7 +525,8 @@ static int64_t expected_until_ms(const struct detector *detector, const struct f
 {
 	const struct signature *side = before ? &family->before : &family->behind;
 	const struct save_round *round = &family->round;
-	int64_t wait_ms = verdict_partner_ms(detector->quiet_ms, side->pause_ms), until_ms = 0;
+	int64_t wait_ms = verdict_partner_ms(detector->quiet_ms, side->kinds[0].pause_ms),
+		until_ms = 0;
 
 	for (size_t i = 0; i < side->count; i++) {
 		uint64_t name = side->names[i].hash;

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As many kinds in one list: of more, one that was seen once is forgotten. */
-#define KINDS_MOST 8
 /* A name that was in none of this many newest checkpoints is forgotten. */
 #define FORGET_AFTER 4
 /* More names than this are not kept in a manifest: they are learned again. */
@@ -20,11 +18,6 @@
 
 void signature_release(struct signature *signature)
 {
-	for (struct signature *kind = signature->next, *next; kind; kind = next) {
-		next = kind->next;
-		free(kind->names);
-		free(kind);
-	}
 	free(signature->names);
 	*signature = (struct signature){0};
 }
@@ -82,8 +75,9 @@ static void sort_files(struct named_file *files, size_t count)
 
 bool signature_expects(const struct signature *signature, const struct known_name *name)
 {
-	return name->newest + 1 >= signature->learned &&
-	       (name->seen >= 2 || signature->learned == 1);
+	uint32_t learned = signature->kinds[name->kind].learned;
+
+	return name->newest + 1 >= learned && (name->seen >= 2 || learned == 1);
 }
 
 static struct known_name *find_name(const struct signature *signature, uint64_t hash)
@@ -93,38 +87,124 @@ static struct known_name *find_name(const struct signature *signature, uint64_t 
 
 bool signature_has(const struct signature *signature, uint64_t hash)
 {
-	for (; signature; signature = signature->next)
-		if (find_name(signature, hash))
+	return find_name(signature, hash);
+}
+
+static bool has_any(const struct signature *signature, size_t kind, const struct named_file *files,
+		    size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct known_name *name = find_name(signature, files[i].hash);
+
+		if (name && name->kind == kind)
 			return true;
+	}
 	return false;
 }
 
-static bool has_any(const struct signature *kind, const struct named_file *files, size_t count)
+/* And counts which are expected. */
+static void sort_names(struct signature *signature)
 {
-	for (size_t i = 0; i < count; i++)
-		if (find_name(kind, files[i].hash))
-			return true;
-	return false;
-}
-
-static void count_expected(struct signature *signature)
-{
-	signature->expected = 0;
+	if (signature->count > 0)
+		qsort(signature->names, signature->count, sizeof(*signature->names),
+		      compare_hashes);
+	for (size_t i = 0; i < signature->kind_count; i++)
+		signature->kinds[i].expected = 0;
 	for (size_t i = 0; i < signature->count; i++)
-		signature->expected += signature_expects(signature, &signature->names[i]);
+		signature->kinds[signature->names[i].kind].expected +=
+			signature_expects(signature, &signature->names[i]);
 }
 
-static void note_name(struct signature *signature, size_t known, const struct named_file *file)
+/* --- several kinds of names in one directory --- */
+
+/* With its names; those of the kinds behind it have another index then. */
+static void remove_kind(struct signature *signature, size_t kind)
 {
+	size_t kept = 0;
+
+	for (size_t i = 0; i < signature->count; i++) {
+		struct known_name name = signature->names[i];
+
+		if (name.kind == kind)
+			continue;
+		name.kind -= name.kind > kind;
+		signature->names[kept++] = name;
+	}
+	signature->count = kept;
+	signature->kind_count--;
+	memmove(&signature->kinds[kind], &signature->kinds[kind + 1],
+		(signature->kind_count - kind) * sizeof(signature->kinds[0]));
+}
+
+/* Its index. SIGNATURE_KINDS_MOST: there are too many, and each was seen more than once. */
+static size_t add_kind(struct signature *signature)
+{
+	for (size_t kind = 1; signature->kind_count == SIGNATURE_KINDS_MOST; kind++) {
+		if (kind == SIGNATURE_KINDS_MOST)
+			return kind;
+		if (signature->kinds[kind].learned == 1)
+			remove_kind(signature, kind);
+	}
+	signature->kinds[signature->kind_count] = (struct known_kind){0};
+	return signature->kind_count++;
+}
+
+/* What the kind has been seen with, as if `into` had been it. What was learned of the checkpoint
+ * `number` is learned anew. */
+static void absorb(struct signature *signature, size_t into, size_t kind, int64_t number)
+{
+	const struct known_kind *from = &signature->kinds[kind];
+	struct known_kind *to = &signature->kinds[into];
+
+	for (size_t i = 0; i < signature->count && from->newest_number != number; i++) {
+		struct known_name *name = &signature->names[i];
+		uint32_t age = from->learned - name->newest;
+
+		if (name->kind != kind || age >= to->learned)
+			continue;
+		name->newest = to->learned - age;
+		name->kind = into;
+	}
+	if (from->newest_number != number && from->pause_ms > to->pause_ms)
+		to->pause_ms = from->pause_ms;
+	remove_kind(signature, kind);
+}
+
+/* The index of the one that has names in common with the files, all of those that have in one; or
+ * of a new one. */
+static size_t find_kind(struct signature *signature, int64_t number, const struct named_file *files,
+			size_t count)
+{
+	size_t into = SIGNATURE_KINDS_MOST;
+
+	for (size_t i = 0; i < signature->kind_count; i++)
+		if ((!signature->several || has_any(signature, i, files, count)) &&
+		    (into == SIGNATURE_KINDS_MOST ||
+		     signature->kinds[i].learned > signature->kinds[into].learned))
+			into = i;
+	if (into == SIGNATURE_KINDS_MOST)
+		return add_kind(signature);
+	for (size_t i = signature->kind_count; i-- > 0;)
+		if (i != into && has_any(signature, i, files, count)) {
+			absorb(signature, into, i, number);
+			into -= into > i;
+		}
+	return into;
+}
+
+static void note_name(struct signature *signature, size_t known, size_t kind,
+		      const struct named_file *file)
+{
+	uint32_t learned = signature->kinds[kind].learned;
 	struct known_name *name = find_hash(signature->names, known, sizeof(*name), file->hash);
 
 	if (!name) {
 		signature->names[signature->count++] =
-			(struct known_name){file->hash, file->size, 1, signature->learned};
+			(struct known_name){file->hash, file->size, 1, learned, kind};
 		return;
 	}
-	name->seen += name->newest != signature->learned;
-	name->newest = signature->learned;
+	name->seen += name->newest != learned;
+	name->newest = learned;
 	name->size = file->size;
 }
 
@@ -132,157 +212,66 @@ static void forget_old_names(struct signature *signature)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < signature->count; i++)
-		if (signature->names[i].newest + FORGET_AFTER > signature->learned)
-			signature->names[kept++] = signature->names[i];
+	for (size_t i = 0; i < signature->count; i++) {
+		struct known_name name = signature->names[i];
+
+		if (name.newest + FORGET_AFTER > signature->kinds[name.kind].learned)
+			signature->names[kept++] = name;
+	}
 	signature->count = kept;
-}
-
-/* And counts which are expected. */
-static void sort_names(struct signature *signature)
-{
-	qsort(signature->names, signature->count, sizeof(*signature->names), compare_hashes);
-	count_expected(signature);
-}
-
-/* --- several kinds of names in one directory --- */
-
-/* All but their places in the list. */
-static void exchange(struct signature *one, struct signature *other)
-{
-	struct signature was = *one;
-
-	*one = *other;
-	one->next = was.next;
-	was.next = other->next;
-	*other = was;
-}
-
-/* What the kind has been seen with, as if `into` had been it. What was learned of the checkpoint
- * `number` is learned anew. */
-static void absorb(struct signature *into, const struct signature *kind, int64_t number)
-{
-	size_t known = into->count;
-
-	if (kind->newest_number == number)
-		return;
-	into->names = memory_grow(into->names, known + kind->count, sizeof(*into->names));
-	for (size_t i = 0; i < kind->count; i++) {
-		struct known_name name = kind->names[i];
-		uint32_t age = kind->learned - name.newest;
-
-		if (age >= into->learned ||
-		    find_hash(into->names, known, sizeof(*into->names), name.hash))
-			continue;
-		name.newest = into->learned - age;
-		into->names[into->count++] = name;
-	}
-	if (kind->pause_ms > into->pause_ms)
-		into->pause_ms = kind->pause_ms;
-	sort_names(into);
-}
-
-static void remove_next(struct signature *before)
-{
-	struct signature *kind = before->next;
-
-	before->next = kind->next;
-	free(kind->names);
-	free(kind);
-}
-
-/* NULL: there are too many, and each was seen more than once. */
-static struct signature *add_kind(struct signature *first)
-{
-	struct signature *last = first, *once = NULL;
-	size_t count = 1;
-
-	if (first->count == 0)
-		return first;
-	for (; last->next; last = last->next) {
-		once = !once && last->next->learned == 1 ? last : once;
-		count++;
-	}
-	if (count >= KINDS_MOST && !once)
-		return NULL;
-	if (count >= KINDS_MOST)
-		remove_next(once);
-	for (last = first; last->next;)
-		last = last->next;
-	last->next = memory_new(sizeof(*last->next));
-	last->next->several = true;
-	return last->next;
-}
-
-/* The one that has names in common with the files, all of those that have in one; or a new one. */
-static struct signature *kind_of(struct signature *first, int64_t number,
-				 const struct named_file *files, size_t count)
-{
-	struct signature *into = first;
-
-	while (!has_any(into, files, count)) {
-		if (!into->next)
-			return add_kind(first);
-		into = into->next;
-	}
-	for (struct signature *before = into; before->next;) {
-		if (!has_any(before->next, files, count)) {
-			before = before->next;
-			continue;
-		}
-		if (before->next->learned > into->learned)
-			exchange(into, before->next);
-		absorb(into, before->next, number);
-		remove_next(before);
-	}
-	return into;
 }
 
 void signature_learn(struct signature *signature, int64_t number, const struct named_file *files,
 		     size_t count, int64_t pause_ms)
 {
-	auto_free struct named_file *sorted = NULL;
-	size_t known;
-	bool again;
+	auto_free struct named_file *sorted = memory_new((count + 1) * sizeof(*sorted));
+	struct known_kind *kind;
+	size_t known, index;
 
-	sorted = memory_new((count + 1) * sizeof(*sorted));
 	if (count > 0)
 		memcpy(sorted, files, count * sizeof(*sorted));
 	sort_files(sorted, count);
-	if (signature->several)
-		signature = kind_of(signature, number, sorted, count);
-	if (!signature)
+	index = find_kind(signature, number, sorted, count);
+	if (index == SIGNATURE_KINDS_MOST)
 		return;
+	kind = &signature->kinds[index];
 	known = signature->count;
-	again = signature->learned > 0 && number == signature->newest_number;
-	if (!again) {
-		signature->learned++;
+	if (kind->learned == 0 || number != kind->newest_number) {
+		kind->learned++;
 		/* An unusual pause counts for as long as a name that only some have. */
-		signature->pause_ms -= signature->pause_ms / 4;
+		kind->pause_ms -= kind->pause_ms / 4;
 	}
-	if (pause_ms > signature->pause_ms)
-		signature->pause_ms = pause_ms;
-	signature->newest_number = number;
-	signature->names = memory_grow(signature->names, known + count, sizeof(*signature->names));
+	if (pause_ms > kind->pause_ms)
+		kind->pause_ms = pause_ms;
+	kind->newest_number = number;
+	signature->names =
+		memory_grow(signature->names, known + count + 1, sizeof(*signature->names));
 	for (size_t i = 0; i < count; i++)
-		note_name(signature, known, &sorted[i]);
+		note_name(signature, known, index, &sorted[i]);
 	forget_old_names(signature);
 	sort_names(signature);
 }
 
 void signature_join(struct signature *signature, struct signature *other)
 {
-	struct signature *last = signature;
+	signature->names = memory_grow(signature->names, signature->count + other->count + 1,
+				       sizeof(*signature->names));
+	for (size_t kind = 0; kind < other->kind_count; kind++) {
+		size_t into = add_kind(signature);
 
-	if (other->count == 0)
-		return;
-	while (last->next)
-		last = last->next;
-	last->next = memory_new(sizeof(*last->next));
-	*last->next = *other;
-	last->next->several = true;
+		if (into == SIGNATURE_KINDS_MOST)
+			break;
+		signature->kinds[into] = other->kinds[kind];
+		for (size_t i = 0; i < other->count; i++)
+			if (other->names[i].kind == kind) {
+				signature->names[signature->count] = other->names[i];
+				signature->names[signature->count++].kind = into;
+			}
+	}
+	signature->several |= other->kind_count > 0;
+	sort_names(signature);
+	free(other->names);
 	*other = (struct signature){.several = other->several};
-	signature->several = true;
 }
 
 /* Sizes vary a little from save to save; a write that failed leaves out more, or whole blocks. */
@@ -299,13 +288,13 @@ struct absent {
 	size_t often, once[FORGET_AFTER];
 };
 
-static void note_absent(struct absent *absent, const struct signature *signature,
+static void note_absent(struct absent *absent, const struct known_kind *kind,
 			const struct known_name *name)
 {
 	if (name->seen >= 2)
 		absent->often++;
 	else
-		absent->once[(signature->learned - name->newest) % FORGET_AFTER]++;
+		absent->once[(kind->learned - name->newest) % FORGET_AFTER]++;
 }
 
 /* How many names may still come. Random ones differ from save to save, so that a new name stands
@@ -319,25 +308,28 @@ static size_t count_absent(const struct absent *absent)
 	return absent->often + once;
 }
 
-enum signature_match signature_compare(const struct signature *signature, struct named_file *files,
+enum signature_match signature_compare(const struct signature *signature,
+				       const struct known_kind *kind, struct named_file *files,
 				       size_t count)
 {
 	struct absent absent = {0};
 	size_t known = 0;
 	bool smaller = false;
 
-	if (signature->expected == 0)
+	if (kind->expected == 0)
 		return SIGNATURE_UNKNOWN;
 	sort_files(files, count);
 	for (size_t i = 0; i < signature->count; i++) {
 		const struct known_name *name = &signature->names[i];
 		const struct named_file *file = find_hash(files, count, sizeof(*file), name->hash);
 
+		if (&signature->kinds[name->kind] != kind)
+			continue;
 		if (signature_expects(signature, name) && !file)
 			return SIGNATURE_FEWER;
 		known += file != NULL;
 		if (!file)
-			note_absent(&absent, signature, name);
+			note_absent(&absent, kind, name);
 		smaller |= file && is_cut_off(file->size, name->size);
 	}
 	if (count_absent(&absent) > count - known)
@@ -345,22 +337,23 @@ enum signature_match signature_compare(const struct signature *signature, struct
 	return smaller ? SIGNATURE_SMALLER : SIGNATURE_FULL;
 }
 
-const struct signature *signature_of(const struct signature *first, struct named_file *files,
-				     size_t count)
+const struct known_kind *signature_kind_of(const struct signature *signature,
+					   struct named_file *files, size_t count)
 {
-	const struct signature *found = NULL, *often = NULL;
+	const struct known_kind *found = NULL, *often = NULL;
 	enum signature_match least = SIGNATURE_FULL;
 
-	if (!first->several)
-		return first;
+	if (!signature->several)
+		return signature->kinds;
 	sort_files(files, count);
-	for (const struct signature *kind = first; kind; kind = kind->next) {
+	for (size_t i = 0; i < signature->kind_count; i++) {
+		const struct known_kind *kind = &signature->kinds[i];
 		enum signature_match match;
 
 		often = !often && kind->learned > 1 ? kind : often;
-		if (!has_any(kind, files, count))
+		if (!has_any(signature, i, files, count))
 			continue;
-		match = signature_compare(kind, files, count);
+		match = signature_compare(signature, kind, files, count);
 		if (!found || match < least) {
 			found = kind;
 			least = match;
@@ -369,56 +362,51 @@ const struct signature *signature_of(const struct signature *first, struct named
 	return found ? found : often;
 }
 
-static void forget_name(struct signature *signature, uint64_t hash)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < signature->count; i++)
-		if (signature->names[i].hash != hash)
-			signature->names[kept++] = signature->names[i];
-	signature->count = kept;
-	signature->pause_ms = 0;
-	count_expected(signature);
-}
-
 void signature_forget(struct signature *signature, uint64_t hash)
 {
-	for (; signature; signature = signature->next)
-		if (find_name(signature, hash))
-			forget_name(signature, hash);
+	struct known_name *name = find_name(signature, hash);
+
+	if (!name)
+		return;
+	signature->kinds[name->kind].pause_ms = 0;
+	*name = signature->names[--signature->count];
+	sort_names(signature);
 }
 
-size_t signature_missing(const struct signature *signature, struct named_file *files, size_t count)
+size_t signature_missing(const struct signature *signature, const struct known_kind *kind,
+			 struct named_file *files, size_t count)
 {
 	size_t missing = 0;
 
 	sort_files(files, count);
 	for (size_t i = 0; i < signature->count; i++)
-		missing += signature_expects(signature, &signature->names[i]) &&
+		missing += &signature->kinds[signature->names[i].kind] == kind &&
+			   signature_expects(signature, &signature->names[i]) &&
 			   !find_hash(files, count, sizeof(*files), signature->names[i].hash);
 	return missing;
 }
 
 /* NULL: nothing is expected, or too much to keep. */
-static json_t *kind_to_json(const struct signature *signature)
+static json_t *kind_to_json(const struct signature *signature, size_t kind)
 {
 	json_t *names = json_array(), *json;
 
 	for (size_t i = 0; i < signature->count; i++) {
+		const struct known_name *name = &signature->names[i];
 		char text[17];
 
-		if (!signature_expects(signature, &signature->names[i]))
+		if (name->kind != kind || !signature_expects(signature, name))
 			continue;
-		snprintf(text, sizeof(text), "%016" PRIx64, signature->names[i].hash);
-		json_array_append_new(names, json_pack("[s, I]", text,
-						       (json_int_t)signature->names[i].size));
+		snprintf(text, sizeof(text), "%016" PRIx64, name->hash);
+		json_array_append_new(names, json_pack("[s, I]", text, (json_int_t)name->size));
 	}
 	if (json_array_size(names) == 0 || json_array_size(names) > KEPT_MOST) {
 		json_decref(names);
 		return NULL;
 	}
-	json = json_pack("{s:o, s:I}", "names", names, "pause_ms", (json_int_t)signature->pause_ms);
-	if (signature->several && signature->learned == 1)
+	json = json_pack("{s:o, s:I}", "names", names, "pause_ms",
+			 (json_int_t)signature->kinds[kind].pause_ms);
+	if (signature->several && signature->kinds[kind].learned == 1)
 		json_object_set_new(json, "once", json_true());
 	return json;
 }
@@ -428,8 +416,8 @@ json_t *signature_to_json(const struct signature *signature)
 	auto_json json_t *others = json_array();
 	json_t *json = NULL;
 
-	for (; signature; signature = signature->next) {
-		json_t *kind = kind_to_json(signature);
+	for (size_t i = 0; i < signature->kind_count; i++) {
+		json_t *kind = kind_to_json(signature, i);
 
 		if (kind && json)
 			json_array_append_new(others, kind);
@@ -441,28 +429,16 @@ json_t *signature_to_json(const struct signature *signature)
 	return json;
 }
 
-/* What comes from a store may name one twice. */
-static void sort_loaded(struct signature *signature)
-{
-	size_t kept = 0;
-
-	qsort(signature->names, signature->count, sizeof(*signature->names), compare_hashes);
-	for (size_t i = 0; i < signature->count; i++)
-		if (kept == 0 || signature->names[kept - 1].hash != signature->names[i].hash)
-			signature->names[kept++] = signature->names[i];
-	signature->count = kept;
-}
-
 static void kind_from_json(struct signature *signature, const json_t *json)
 {
 	uint32_t seen = json_is_true(json_object_get(json, "once")) ? 1 : 2;
 	json_t *names = json_object_get(json, "names"), *name;
 	int64_t pause_ms = json_integer_value(json_object_get(json, "pause_ms"));
-	size_t count = json_array_size(names), i;
+	size_t count = json_array_size(names), before = signature->count, i;
 
-	if (count == 0 || count > KEPT_MOST)
+	if (count == 0 || count > KEPT_MOST || signature->kind_count == SIGNATURE_KINDS_MOST)
 		return;
-	signature->names = memory_new(count * sizeof(*signature->names));
+	signature->names = memory_grow(signature->names, before + count, sizeof(*signature->names));
 	json_array_foreach(names, i, name)
 	{
 		uint64_t hash;
@@ -474,33 +450,33 @@ static void kind_from_json(struct signature *signature, const json_t *json)
 			continue;
 		/* Seen twice or in the only one: they were expected when they were kept. */
 		signature->names[signature->count++] =
-			(struct known_name){hash, (uint64_t)size, seen, seen};
+			(struct known_name){hash, (uint64_t)size, seen, seen,
+					    signature->kind_count};
 	}
-	sort_loaded(signature);
-	signature->learned = signature->count > 0 ? seen : 0;
-	count_expected(signature);
-	signature->newest_number = SIGNATURE_LOADED;
-	if (pause_ms > 0 && pause_ms < 3600000)
-		signature->pause_ms = pause_ms;
+	if (signature->count == before)
+		return;
+	signature->kinds[signature->kind_count++] = (struct known_kind){
+		.learned = seen,
+		.newest_number = SIGNATURE_LOADED,
+		.pause_ms = pause_ms > 0 && pause_ms < 3600000 ? pause_ms : 0,
+	};
 }
 
 void signature_from_json(struct signature *signature, const json_t *json)
 {
-	struct signature *last = signature;
 	json_t *others = json_object_get(json, "others"), *kind;
-	size_t i;
+	size_t kept = 0, i;
 
-	if (signature->learned > 0)
+	if (signature->kind_count > 0)
 		return;
 	kind_from_json(signature, json);
-	if (!signature->several || signature->count == 0)
-		return;
-	json_array_foreach(others, i, kind)
-	{
-		if (i + 1 >= KINDS_MOST)
-			return;
-		last = last->next = memory_new(sizeof(*last));
-		last->several = true;
-		kind_from_json(last, kind);
-	}
+	if (signature->several && signature->count > 0)
+		json_array_foreach(others, i, kind) kind_from_json(signature, kind);
+	/* What comes from a store may name one twice. */
+	sort_names(signature);
+	for (i = 0; i < signature->count; i++)
+		if (kept == 0 || signature->names[kept - 1].hash != signature->names[i].hash)
+			signature->names[kept++] = signature->names[i];
+	signature->count = kept;
+	sort_names(signature);
 }

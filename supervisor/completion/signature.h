@@ -27,27 +27,35 @@
 /* The number that a signature has learned from when it comes from a manifest. */
 #define SIGNATURE_LOADED (-2)
 
+/* As many kinds of names in one signature: of more, one that was seen once is forgotten. */
+#define SIGNATURE_KINDS_MOST 8
+
 struct known_name {
 	uint64_t hash; /* signature_hash() of the name; the first member, as in named_file */
 	/* of the newest file with that name, in bytes: one that is smaller may be cut off */
 	uint64_t size;
 	uint32_t seen;   /* complete checkpoints that had it */
-	uint32_t newest; /* the newest of them, by the family's count */
+	uint32_t newest; /* the newest of them, by the kind's count */
+	size_t kind;     /* index */
 };
 
-/* One kind of checkpoint: "run/checkpoint-#/". Zero-initialise, but for `several`. */
-struct signature {
-	/* its names may be of several kinds: it is the first of a list */
-	bool several;
-	struct signature *next;   /* owned */
-	struct known_name *names; /* sorted by hash */
-	size_t count;
+/* Names that complete checkpoints had together. */
+struct known_kind {
 	/* of them: a checkpoint with fewer files cannot have them all */
 	size_t expected;
 	uint32_t learned; /* complete checkpoints so far */
 	/* identity of the newest of them: learning from it again, with more files, replaces it */
 	int64_t newest_number;
 	int64_t pause_ms; /* longest pause between two files of one, of the last few */
+};
+
+/* Of the checkpoints of one family: "run/checkpoint-#/". Zero-initialise, but for `several`. */
+struct signature {
+	bool several;             /* its names may be of several kinds; else the first is all */
+	struct known_name *names; /* sorted by hash */
+	size_t count;
+	struct known_kind kinds[SIGNATURE_KINDS_MOST];
+	size_t kind_count;
 };
 
 /* A file of the checkpoint that is learned from or compared. */
@@ -61,13 +69,13 @@ void signature_release(struct signature *signature);
 uint64_t signature_hash(const char *name);
 
 /*
- * The one of several that these files are to be compared with: it has a name in common with them;
- * of two such, the one that they match less. What has none is held against one that was seen more
- * than once: it may be the first file of such a checkpoint. NULL: there is none either: nothing is
+ * The kind that these files are to be compared with: it has a name in common with them; of two
+ * such, the one that they match less. What has none is held against one that was seen more than
+ * once: it may be the first file of such a checkpoint. NULL: there is none either: nothing is
  * known. Sorts as signature_compare() does.
  */
-const struct signature *signature_of(const struct signature *first, struct named_file *files,
-				     size_t count);
+const struct known_kind *signature_kind_of(const struct signature *signature,
+					   struct named_file *files, size_t count);
 
 /* `files`: those of a complete checkpoint; a name may be there twice. None: a save that had no name
  * of this one. `number`: a value that no other checkpoint of this kind has. */
@@ -83,7 +91,8 @@ void signature_join(struct signature *signature, struct signature *other);
 bool signature_expects(const struct signature *signature, const struct known_name *name);
 
 /* Compares the files of a checkpoint. Sorts the array and may change its hashes. */
-enum signature_match signature_compare(const struct signature *signature, struct named_file *files,
+enum signature_match signature_compare(const struct signature *signature,
+				       const struct known_kind *kind, struct named_file *files,
 				       size_t count);
 
 /* Has one of those that it was learned from, of late, had the name? Of whichever kind, here and
@@ -93,9 +102,10 @@ bool signature_has(const struct signature *signature, uint64_t hash);
 /* The name, and the longest pause, are of what will not come again. */
 void signature_forget(struct signature *signature, uint64_t hash);
 
-/* How many names of this one are expected that the files do not have. Sorts as signature_compare()
+/* How many names of the kind are expected that the files do not have. Sorts as signature_compare()
  * does. */
-size_t signature_missing(const struct signature *signature, struct named_file *files, size_t count);
+size_t signature_missing(const struct signature *signature, const struct known_kind *kind,
+			 struct named_file *files, size_t count);
 
 /* For the manifest; NULL: nothing is known, or too much to keep. The caller owns it. */
 json_t *signature_to_json(const struct signature *signature);

@@ -127,7 +127,8 @@ static void apply_verdict(struct tracker *tracker, struct checkpoint *checkpoint
 {
 	int64_t now_ms = clock_monotonic_ms();
 	bool news = judgement.verdict == VERDICT_COMPLETE && !checkpoint->reduced &&
-		    !checkpoint_is_of_members(checkpoint);
+		    !checkpoint_is_of_members(checkpoint) &&
+		    !detector_is_added_to(&tracker->detector, checkpoint);
 
 	log_debug("%s: %s (%s)", *checkpoint->key ? checkpoint->key : "files with fixed names",
 		  judgement.verdict == VERDICT_COMPLETE ? "complete" : "torn",

@@ -241,6 +241,7 @@ SIM int sim_decide(struct sim *sim, int64_t now_ms, int64_t scanned_ms, int64_t 
 				continue;
 		}
 		if (judgement.verdict == VERDICT_COMPLETE && !checkpoint->reduced &&
+		    !detector_is_added_to(&sim->detector, checkpoint) &&
 		    note_complete(sim, checkpoint)) {
 			save_rhythm_note(&sim->rhythm, now_ms);
 			news = 1;

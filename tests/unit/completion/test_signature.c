@@ -149,15 +149,15 @@ static bool run(const struct row *row)
 		} else if (part[0] == '=') {
 			char *expected = part + 2;
 			char *list = expected + strcspn(expected, " ");
-			const struct signature *kind;
+			const struct known_kind *kind;
 			const char *match;
 			size_t count;
 
 			if (*list)
 				*list++ = '\0';
 			count = parse_files(list, files);
-			kind = signature_of(&signature, files, count);
-			match = matches[kind ? signature_compare(kind, files, count)
+			kind = signature_kind_of(&signature, files, count);
+			match = matches[kind ? signature_compare(&signature, kind, files, count)
 					     : SIGNATURE_UNKNOWN];
 			if (!text_equal(match, expected)) {
 				print_error("%s: %s, not %s (%s)\n", row->name, match, expected,
@@ -199,19 +199,19 @@ static void test_pause(void **state)
 
 	(void)state;
 	learn_pause(&signature, 1, 4000);
-	assert_int_equal(signature.pause_ms, 4000);
+	assert_int_equal(signature.kinds[0].pause_ms, 4000);
 	/* An unusual pause loses a quarter with each checkpoint that has none. */
 	learn_pause(&signature, 2, 0);
-	assert_int_equal(signature.pause_ms, 3000);
+	assert_int_equal(signature.kinds[0].pause_ms, 3000);
 	learn_pause(&signature, 3, 2500);
-	assert_int_equal(signature.pause_ms, 2500);
+	assert_int_equal(signature.kinds[0].pause_ms, 2500);
 	learn_pause(&signature, 4, 9000);
-	assert_int_equal(signature.pause_ms, 9000);
+	assert_int_equal(signature.kinds[0].pause_ms, 9000);
 	/* The same checkpoint again is not another one. */
 	learn_pause(&signature, 4, 100);
-	assert_int_equal(signature.pause_ms, 9000);
+	assert_int_equal(signature.kinds[0].pause_ms, 9000);
 	learn_pause(&signature, 4, 9500);
-	assert_int_equal(signature.pause_ms, 9500);
+	assert_int_equal(signature.kinds[0].pause_ms, 9500);
 	signature_release(&signature);
 }
 
@@ -226,7 +226,7 @@ static void test_names_that_are_forgotten_take_no_room(void **state)
 		signature_learn(&signature, (int64_t)i, files, 2, 0);
 		assert_true(signature.count <= 5);
 	}
-	assert_int_equal(signature.expected, 1);
+	assert_int_equal(signature.kinds[0].expected, 1);
 	signature_release(&signature);
 }
 
@@ -271,16 +271,18 @@ static void test_hostile_json(void **state)
 
 		assert_non_null(json);
 		signature_from_json(&signature, json);
-		if (signature.expected != texts[i].expected ||
-		    signature.pause_ms != texts[i].pause_ms) {
-			print_error("%s: %zu names, %lld ms\n", texts[i].json, signature.expected,
-				    (long long)signature.pause_ms);
+		if (signature.kinds[0].expected != texts[i].expected ||
+		    signature.kinds[0].pause_ms != texts[i].pause_ms) {
+			print_error("%s: %zu names, %lld ms\n", texts[i].json,
+				    signature.kinds[0].expected,
+				    (long long)signature.kinds[0].pause_ms);
 			failed++;
 		}
 		/* It can be used, whatever it is. */
-		(void)signature_compare(&signature, &file, 1);
+		(void)signature_compare(&signature, signature.kinds, &file, 1);
 		signature_learn(&signature, 1, &file, 1, 10);
-		assert_int_not_equal(signature_compare(&signature, &file, 1), SIGNATURE_UNKNOWN);
+		assert_int_not_equal(signature_compare(&signature, signature.kinds, &file, 1),
+				     SIGNATURE_UNKNOWN);
 		signature_release(&signature);
 	}
 	assert_int_equal(failed, 0);
@@ -304,9 +306,10 @@ static void test_broken_json(void **state)
 			broken[at] = *other;
 			json = json_loads(broken, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
 			signature_from_json(&signature, json);
-			assert_true(signature.expected <= 2);
+			assert_true(signature.kinds[0].expected <= 2);
 			assert_true(signature.count <= 2);
-			assert_true(signature.pause_ms >= 0 && signature.pause_ms < 3600000);
+			assert_true(signature.kinds[0].pause_ms >= 0 &&
+				    signature.kinds[0].pause_ms < 3600000);
 			signature_release(&signature);
 		}
 }
@@ -318,9 +321,11 @@ static void learn_many(struct signature *signature, uint64_t count)
 	for (uint64_t i = 0; i < count; i++)
 		files[i] = (struct named_file){i * 0x9e3779b97f4a7c15, i};
 	signature_learn(signature, 1, files, count, 0);
-	assert_int_equal(signature->expected, count);
-	assert_int_equal(signature_compare(signature, files, count), SIGNATURE_FULL);
-	assert_int_equal(signature_compare(signature, files, count - 1), SIGNATURE_FEWER);
+	assert_int_equal(signature->kinds[0].expected, count);
+	assert_int_equal(signature_compare(signature, signature->kinds, files, count),
+			 SIGNATURE_FULL);
+	assert_int_equal(signature_compare(signature, signature->kinds, files, count - 1),
+			 SIGNATURE_FEWER);
 	free(files);
 }
 
@@ -347,11 +352,11 @@ static void test_missing(void **state)
 	struct signature signature = {0};
 
 	(void)state;
-	assert_int_equal(signature_missing(&signature, some, 3), 0);
+	assert_int_equal(signature_missing(&signature, signature.kinds, some, 3), 0);
 	signature_learn(&signature, 1, all, 4, 0);
-	assert_int_equal(signature_missing(&signature, all, 4), 0);
-	assert_int_equal(signature_missing(&signature, some, 3), 2);
-	assert_int_equal(signature_missing(&signature, some, 0), 4);
+	assert_int_equal(signature_missing(&signature, signature.kinds, all, 4), 0);
+	assert_int_equal(signature_missing(&signature, signature.kinds, some, 3), 2);
+	assert_int_equal(signature_missing(&signature, signature.kinds, some, 0), 4);
 	signature_release(&signature);
 }
 
