@@ -7,7 +7,6 @@
 
 #include "base/json.h"
 #include "completion/detector.h"
-#include "completion/under_way_report.h"
 #include "planning/planning.h"
 
 #include <stdio.h>
