@@ -202,7 +202,8 @@ void tracker_list_files(const struct tracker *tracker, char ***closed, char ***o
  *object has:
  *
  *	checkpoint	its directory "run/checkpoint-500/", or "run/#160" for the files in run/
- *			that have this number, or "(fixed names)"
+ *			that have this number, the path of a file that was added to a
+ *			complete one, or "(fixed names)"
  *	verdict		"under way", "complete" or "torn"
  *	reason, why	verdict_reason_name() and verdict_reason_text()
  *	step		null: unknown
