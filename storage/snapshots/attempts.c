@@ -511,22 +511,26 @@ static int confirm(struct claiming *claiming, const struct attempt *attempt, str
 			   claiming->cancel, err);
 }
 
-/* A claim is confirmed only if its choice stands: else what slipped in would be passed over. */
+/* A claim is confirmed only if its choice stands: else what slipped in would be passed over. One
+ * that another has confirmed is lost: a store that looks and then puts gave the number to both. */
 static int claim_until_stable(struct claiming *claiming, struct attempt *attempt, struct err *err)
 {
-	enum second_look look = CLAIM_SLIPPED;
+	enum second_look look;
 	uint32_t as_of = 0;
 
-	for (int i = 0; look != CLAIM_STANDS; i++) {
-		if (i == RECHECKS_MOST)
-			return err_set(err, ERR_RETRY,
-				       "attempts or snapshots come faster than it can look");
+	for (int i = 0; i < RECHECKS_MOST; i++) {
+		struct err own = {0};
+
 		if (claim_next_number(claiming, as_of, attempt, err) < 0 ||
 		    look_again(claiming, attempt, &look, err) < 0)
 			return -1;
-		as_of = look == CLAIM_LOST ? 0 : attempt->number;
+		if (look == CLAIM_STANDS && confirm(claiming, attempt, &own) == 0)
+			return 0;
+		if (own.kind && own.kind != ERR_EXISTS)
+			return err_pass(err, &own);
+		as_of = look == CLAIM_SLIPPED ? attempt->number : 0;
 	}
-	return confirm(claiming, attempt, err);
+	return err_set(err, ERR_RETRY, "attempts or snapshots come faster than it can look");
 }
 
 /* In a full store there is room that was kept for this. */

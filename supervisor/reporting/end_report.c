@@ -59,8 +59,7 @@ static char *local_text(const struct run_facts *run, const struct end_facts *end
 				   step, directory);
 	if (!run->store)
 		return text_format(". Its newest checkpoint%s lies in %s: the same command goes on "
-				   "from it there. There is no store: name one with --store to "
-				   "have it made durable",
+				   "from it there",
 				   step, directory);
 	word = text_shell_word(directory);
 	store = text_shell_word(run->store);

@@ -715,7 +715,8 @@ static void log_start(const struct resume_request *request, const struct resume_
 			 "(empty it to start from scratch)",
 			 job, directory, step);
 	else if (result->kind == RESUME_KEPT)
-		log_note("%s: resuming from the files in %s%s", job, directory, step);
+		log_note("%s: %s the files in %s%s", job, *step ? "resuming from" : "starting with",
+			 directory, step);
 	else
 		log_note("%s: restored %s%s, %s in %s, to %s", job,
 			 snapshot_id_format(result->from, from), step,

@@ -1,16 +1,24 @@
 """Two machines start a job at the same time, again and again, in every kind of store: each has an attempt of its own, and none is lost."""
+import random
 import re
+import threading
+import time
 
 import pytest
+from fault_server import FaultServer
 from fixtures import serve
 from harness import Place
+from s3_memory import S3Memory, error
 from seaweedfs import Seaweedfs
 
 
 def start_two_at_once(place, urls, rounds=50):
-    """Each by its own URL of the one store."""
+    """Each by its own URL of the one store, and as on a machine of its own: those of one machine wait for each other."""
+    for machine, _ in enumerate(urls):
+        (place.path / f"runtime{machine}").mkdir(mode=0o700)
     for number in range(rounds):
-        runs = [place.run("false", store=url, directory=place.path / f"own{number}-{machine}", options=("--take-over",))
+        runs = [place.run("false", store=url, directory=place.path / f"own{number}-{machine}", options=("--take-over",),
+                          XDG_RUNTIME_DIR=str(place.path / f"runtime{machine}"))
                 for machine, url in enumerate(urls)]
         assert [run.wait() for run in runs] == [1, 1], runs
     attempts = [int(number) for run in place.runs for number in re.findall(r"attempt (\d+): starting", run.err)]
@@ -41,3 +49,36 @@ def test_in_a_bucket_of_seaweedfs(seaweedfs, tmp_path):
         "AWS_ENDPOINT_URL_S3": f"http://127.0.0.1:{seaweedfs.s3}", "AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any"})
     start_two_at_once(place, [place.store] * 2)
     place.end()
+
+
+class LooksFirst(S3Memory):
+    """Looks up a put's condition, and then puts: of two that claim a number at once, both find that it is free, and each is told that it has it."""
+
+    def __init__(self):
+        super().__init__()
+        self.looked, self.both = {}, threading.Condition()
+
+    def put(self, objects, request):
+        if request.headers.pop("if-none-match", None):
+            if request.key in objects:
+                return error(412, "PreconditionFailed", "At least one of the pre-conditions you specified did not hold")
+            if re.search(r"/attempts/\d+\.json$", request.key):
+                self.wait_for_the_other(request.key)
+            time.sleep(random.uniform(0, 0.2))
+        return super().put(objects, request)
+
+    def wait_for_the_other(self, key):
+        with self.both:
+            self.looked[key] = self.looked.get(key, 0) + 1
+            self.both.notify_all()
+            self.both.wait_for(lambda: self.looked[key] > 1, 1)
+
+
+def test_in_a_bucket_that_looks_and_then_puts(tmp_path):
+    server = FaultServer(memory=LooksFirst())
+    server.memory.buckets["shared"] = {}
+    place = Place(tmp_path, store="s3://shared/starts", environment=server.environment)
+    start_two_at_once(place, [place.store] * 2)
+    place.end()
+    server.close()
+    assert max(server.memory.looked.values()) > 1  # they have met

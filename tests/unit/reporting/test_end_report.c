@@ -78,8 +78,7 @@ static const struct {
 	{OUTCOME_FINISHED, NOT_ALL_DURABLE | PENDING,
 	 "and `reprieve save /checkpoints --job digits --store file:///store` makes it durable\n"},
 	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | NOTHING_DURABLE | PENDING | NO_STORE,
-	 "the same command goes on from it there. There is no store: name one with --store to have "
-	 "it made durable\n"},
+	 "the same command goes on from it there\n"},
 	{OUTCOME_FINISHED, NOT_ALL_DURABLE | TORN, "but last.pt in /checkpoints is NOT durable;"},
 	{OUTCOME_FINISHED, NOT_ALL_DURABLE | GIVEN_UP,
 	 "accepted nothing for 1 min 30 s (--flush-time)"},
