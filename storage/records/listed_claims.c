@@ -66,9 +66,11 @@ void known_claims_add(struct known_claims *known, int64_t put_ms,
 	pthread_mutex_unlock(&known->mutex);
 }
 
-static int read_claim(struct storage *storage, const struct job_listing *listing,
-		      struct lineage_attempt *attempt, struct cancel *cancel, struct err *err)
+static int read_claim(struct storage *storage, const void *about, void *answer,
+		      struct cancel *cancel, struct err *err)
 {
+	const struct job_listing *listing = about;
+	struct lineage_attempt *attempt = answer;
 	const struct lineage *lineage = &listing->lineage;
 	const struct attempt_records *records = &listing->records[attempt - lineage->attempts];
 	auto_free char *key = job_record_key_attempt(storage, attempt->number, "");
@@ -118,12 +120,6 @@ int listed_claims_read_chain(struct storage *storage, const struct job_listing *
 	return 0;
 }
 
-static int ask_claim(struct storage *storage, const void *about, void *answer,
-		     struct cancel *cancel, struct err *err)
-{
-	return read_claim(storage, about, answer, cancel, err);
-}
-
 int listed_claims_read(struct storage *storage, const struct job_listing *listing,
 		       struct cancel *cancel, struct err *err)
 {
@@ -132,6 +128,6 @@ int listed_claims_read(struct storage *storage, const struct job_listing *listin
 		memory_new((lineage->attempt_count + 1) * sizeof(*claims));
 
 	for (size_t i = 0; i < lineage->attempt_count; i++)
-		claims[i] = (struct question){ask_claim, listing, &lineage->attempts[i]};
+		claims[i] = (struct question){read_claim, listing, &lineage->attempts[i]};
 	return ask_at_once(storage, claims, lineage->attempt_count, cancel, err);
 }

@@ -114,41 +114,28 @@ int pack_listing_get_prefixes(struct storage *storage, char *const *prefixes, si
 	return result;
 }
 
-/* "packs/000001/000002-...": the length of "packs/000001/". */
-static size_t attempt_prefix_length(const char *pack)
+/* The length up to so many of the separators in "packs/000001/000002-<nonce>-3": 2 is an attempt's
+ * prefix, 3 a save's, 4 all but the number of the pack. */
+static size_t prefix_length(const char *pack, int separators)
 {
-	size_t first = strcspn(pack, "/");
+	size_t length = 0;
 
-	return pack[first] ? first + 1 + strcspn(pack + first + 1, "/") + 1 : first;
-}
-
-/* The same: the length of "packs/000001/000002-". */
-static size_t save_prefix_length(const char *pack)
-{
-	size_t attempt = attempt_prefix_length(pack);
-	size_t length = strnlen(pack, attempt);
-
-	length += strcspn(pack + length, "-");
-	return pack[length] ? length + 1 : length;
-}
-
-/* The same: all but the number of the pack, "packs/000001/000002-<nonce>-". */
-static size_t nonce_prefix_length(const char *pack)
-{
-	const char *last = strrchr(pack, '-');
-
-	return last ? (size_t)(last + 1 - pack) : strlen(pack);
+	while (separators-- > 0 && pack[length]) {
+		length += strcspn(pack + length, "/-");
+		length += pack[length] != '\0';
+	}
+	return length;
 }
 
 /* The different prefixes of what the manifest names; PACK_LISTINGS_MOST + 1: there are more. */
-static size_t find_prefixes(const struct manifest *manifest, size_t (*length_of)(const char *pack),
+static size_t find_prefixes(const struct manifest *manifest, int separators,
 			    char *prefixes[PACK_LISTINGS_MOST])
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < manifest->pack_count; i++) {
 		const char *key = manifest->packs[i].key;
-		size_t length = length_of(key), known = 0;
+		size_t length = prefix_length(key, separators), known = 0;
 
 		while (known < count && (strncmp(prefixes[known], key, length) != 0 ||
 					 prefixes[known][length] != '\0'))
@@ -171,12 +158,9 @@ size_t pack_listing_named_prefixes(const struct storage *storage, const struct m
 	size_t count = PACK_LISTINGS_MOST + 1;
 
 	/* The packs of all members have the number of the round. */
-	if (storage_is_member(storage))
-		count = find_prefixes(manifest, nonce_prefix_length, prefixes);
-	if (count > PACK_LISTINGS_MOST)
-		count = find_prefixes(manifest, save_prefix_length, prefixes);
-	if (count > PACK_LISTINGS_MOST)
-		count = find_prefixes(manifest, attempt_prefix_length, prefixes);
+	for (int separators = storage_is_member(storage) ? 4 : 3;
+	     separators >= 2 && count > PACK_LISTINGS_MOST; separators--)
+		count = find_prefixes(manifest, separators, prefixes);
 	if (count <= PACK_LISTINGS_MOST)
 		return count;
 	prefixes[0] = text_copy("packs/");

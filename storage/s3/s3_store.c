@@ -171,16 +171,12 @@ enum call_verdict s3_reply_judge(unsigned asked, const struct s3_reply *reply, s
 bool s3_server_is_atomic(const char *server, const char *request_id)
 {
 	static const char *const known[] = {"AmazonS3", "MinIO", "SeaweedFS", "cloudflare"};
-	size_t parts = 1;
+	char zone;
 
 	for (size_t i = 0; server && i < sizeof(known) / sizeof(*known); i++)
 		if (text_starts(server, known[i]))
 			return true;
-	if (!request_id || !text_starts(request_id, "tx"))
-		return false;
-	for (const char *at = request_id; *at; at++)
-		parts += *at == '-';
-	return parts >= 4;
+	return request_id && sscanf(request_id, "tx%*[^-]-%*[^-]-%*[^-]-%c", &zone) == 1;
 }
 
 /*

@@ -20,11 +20,6 @@
 #define POLL_MS 20
 #define SHIM_MS 5000
 
-static bool is_chosen(const char *notice)
-{
-	return notice && !text_equal(notice, "") && !text_starts(notice, "auto");
-}
-
 // clang-format off
 static const struct check_finding
 	armed = {"notice", CHECK_OK, "$1", ""},
@@ -83,7 +78,7 @@ static void source_row(const struct source_state *source, bool chosen, struct ch
 
 static void notice_rows(const struct host_facts *facts, struct check_list *list)
 {
-	bool chosen = is_chosen(facts->notice);
+	bool chosen = facts->notice && *facts->notice && !text_starts(facts->notice, "auto");
 
 	if (facts->notice_error)
 		check_add(list, &bad_notice, facts->notice_error, NULL);

@@ -603,11 +603,30 @@ static void build_environment(struct job *job, const char *channel)
 	child_environment_build(&job->environment, &facts);
 }
 
+/* A script that did not exec us: its shell hears the notice as well, and the scheduler ends the job
+ * with it. What starts the script is in another session. */
+static void warn_of_shell(const struct batch_scheduler *batch)
+{
+	pid_t parent = getppid();
+	char status[4096];
+	uint64_t kept;
+
+	if (getsid(parent) != getsid(0) || proc_read(parent, "status", status, sizeof(status)) <= 0)
+		return;
+	kept = proc_parse_signals(status, "SigIgn") | proc_parse_signals(status, "SigCgt");
+	if (batch->signals & ~kept)
+		log_warn("%s's notice ends the script's shell, and the job with it: start reprieve "
+			 "by exec, or after `trap : USR1 USR2`",
+			 batch->title);
+}
+
 /* What the scheduler sends to every process would end those that do not know it. */
 static void shield_from_notices(struct job *job)
 {
 	const struct batch_scheduler *batch = batch_scheduler_find(getenv);
 
+	if (batch && batch->to_all)
+		warn_of_shell(batch);
 	if (batch && batch->to_all && job->tracker)
 		tracker_set_notice_signals(job->tracker, (uint32_t)batch->signals);
 }

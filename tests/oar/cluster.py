@@ -6,8 +6,9 @@ import os
 import re
 import shutil
 import subprocess
-import time
 from pathlib import Path
+
+from daemons import Daemons
 
 
 def missing():
@@ -23,11 +24,11 @@ def missing():
     return None
 
 
-class Cluster:
+class Cluster(Daemons):
     """Starts on construction; close() ends every process and leaves nothing but the directory."""
 
     def __init__(self, place):
-        self.place = place
+        super().__init__(place)
         for each in [place, *place.parents]:
             if each.stat().st_uid == os.geteuid() and each != Path("/"):
                 each.chmod(each.stat().st_mode | 0o055)
@@ -44,13 +45,6 @@ class Cluster:
         """Process 1 in there."""
         children = Path(f"/proc/{self.keeper.pid}/task/{self.keeper.pid}/children").read_text().split()
         return children and Path(f"/proc/{children[0]}/comm").read_text() == "sleep\n" and children[0]
-
-    def wait(self, what, ready, limit=100):
-        end = time.monotonic() + limit
-        while not (found := ready()):
-            assert time.monotonic() < end, f"waited in vain for {what}\n{self.logs()}"
-            time.sleep(0.2)
-        return found
 
     def logs(self):
         path = self.place / "lib" / "oar.log"

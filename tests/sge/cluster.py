@@ -11,7 +11,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from harness import die_with_parent
+from daemons import Daemons, free_ports
 
 NOTIFY = 20
 HOME = Path("/usr/lib/gridengine")
@@ -32,16 +32,6 @@ def missing():
     return None
 
 
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
-
-
 def changed(text, **values):
     """A configuration of Grid Engine's, with these lines instead of its own."""
     for name, value in values.items():
@@ -50,13 +40,14 @@ def changed(text, **values):
     return text
 
 
-class Cluster:
+class Cluster(Daemons):
     """Starts on construction; close() ends every process and leaves nothing but the directory."""
 
     def __init__(self, place):
         for each in [place, *place.parents][:3]:  # pytest's: jobs of other users pass
             each.chmod(0o755)
-        self.place, self.daemons, self.host = place, {}, socket.gethostname()
+        super().__init__(place)
+        self.host = socket.gethostname()
         master, execd = free_ports(2)
         self.environment = {**os.environ, "SGE_ROOT": str(place / "root"), "SGE_CELL": "default", "SGE_ND": "1",
                             "SGE_QMASTER_PORT": str(master), "SGE_EXECD_PORT": str(execd), "PATH": f"{HOME}:{os.environ['PATH']}"}
@@ -64,9 +55,9 @@ class Cluster:
             self.environment.pop(name, None)
         try:
             self.make_cell()
-            self.start("sge_qmaster")
+            self.start("sge_qmaster", HOME / "sge_qmaster")
             self.wait("the master to answer", lambda: self.call("qconf", "-sh", check=False).strip())
-            self.start("sge_execd")
+            self.start("sge_execd", HOME / "sge_execd")
             self.make_queue()
         except BaseException:
             self.close()
@@ -118,20 +109,6 @@ class Cluster:
         path.write_text(text)
         return self.call("qconf", option, path)
 
-    def start(self, name):
-        with open(self.place / f"{name}.out", "ab") as out:
-            self.daemons[name] = subprocess.Popen([HOME / name], env=self.environment, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                                                  preexec_fn=die_with_parent, start_new_session=True)
-
-    def wait(self, what, ready, limit=60):
-        end = time.monotonic() + limit
-        while not (found := ready()):
-            for name, daemon in self.daemons.items():
-                assert daemon.poll() is None, f"{name} ended: {self.logs()}"
-            assert time.monotonic() < end, f"waited in vain for {what}\n{self.logs()}"
-            time.sleep(0.1)
-        return found
-
     def logs(self):
         paths = [*self.place.glob("*.out"), *self.place.glob("master/messages"), *self.place.glob("execd/*/messages")]
         return "\n".join(f"--- {path}\n{path.read_text(errors='replace')[-1500:]}" for path in paths)
@@ -158,15 +135,6 @@ class Cluster:
         lines = [line.split(":") for line in path.read_text().splitlines()] if path.exists() else []
         return [int(line[12]) for line in lines if len(line) > 12 and line[5] == job]
 
-    def stop(self, name):
-        daemon = self.daemons.pop(name)
-        daemon.terminate()
-        try:
-            daemon.wait(10)
-        except subprocess.TimeoutExpired:
-            daemon.kill()
-            daemon.wait()
-
     def close(self):
         if "sge_execd" in self.daemons and self.daemons["sge_execd"].poll() is None:
             self.call("qdel", "-f", "-u", "*", check=False)
@@ -177,13 +145,5 @@ class Cluster:
             os.kill(each, signal.SIGKILL)
 
     def shepherds(self):
-        """The processes that watch a job for execd, and outlive it; they know their cluster from its environment."""
-        found = []
-        for entry in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{entry}/comm") as name, open(f"/proc/{entry}/environ", "rb") as environment:
-                    if name.read().strip() == "sge_shepherd" and f"SGE_ROOT={self.place}/root".encode() in environment.read():
-                        found.append(int(entry))
-            except OSError:
-                continue
-        return found
+        """The processes that watch a job for execd, and outlive it."""
+        return self.left("sge_shepherd", "SGE_ROOT")

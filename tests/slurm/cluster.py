@@ -5,11 +5,10 @@ Two nodes of this one host (slurmd -N), three partitions: `low` and `endless` (n
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 
-from harness import die_with_parent
+from daemons import Daemons, free_ports
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol", "scancel")
 GRACE = 10
@@ -22,16 +21,6 @@ def missing():
         return "needs root, to run Slurm's daemons"
     absent = [name for name in PROGRAMS if not shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin:/sbin")]
     return f"{', '.join(absent)} not installed (examples/install_packages.sh slurm)" if absent else None
-
-
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 def configuration(place, more=""):
@@ -81,11 +70,11 @@ PartitionName=high Nodes=one,two PriorityTier=10 PreemptMode=OFF MaxTime=60 Defa
 """
 
 
-class Cluster:
+class Cluster(Daemons):
     """Starts on construction; close() ends every process and leaves nothing but the directory."""
 
     def __init__(self, place, more=""):
-        self.place, self.daemons = place, {}
+        super().__init__(place)
         self.environment = {**os.environ, "SLURM_CONF": str(place / "slurm.conf"), "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"}
         for name in [name for name in self.environment if name.startswith("SLURM_") and name != "SLURM_CONF"]:
             del self.environment[name]
@@ -101,11 +90,6 @@ class Cluster:
             self.close()
             raise
 
-    def start(self, name, *command):
-        with open(self.place / f"{name}.out", "ab") as out:
-            self.daemons[name] = subprocess.Popen(command, env=self.environment, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                                                  preexec_fn=die_with_parent, start_new_session=True)
-
     def start_node(self, node):
         self.start(node, "slurmd", "-D", "-N", node)
 
@@ -119,15 +103,6 @@ class Cluster:
         self.start_node("one")
         self.start_node("two")
         self.wait("both nodes to be idle", lambda: self.nodes() == {"one": "idle", "two": "idle"})
-
-    def wait(self, what, ready, limit=90):
-        end = time.monotonic() + limit
-        while not (found := ready()):
-            for name, daemon in self.daemons.items():
-                assert daemon.poll() is None, f"{name} ended: {(self.place / f'{name}.out').read_text()[-2000:]}"
-            assert time.monotonic() < end, f"waited in vain for {what}\n{self.logs()}"
-            time.sleep(0.1)
-        return found
 
     def logs(self):
         return "\n".join(f"--- {path.name}\n{path.read_text(errors='replace')[-3000:]}" for path in sorted(self.place.glob("*.log")))
@@ -172,15 +147,6 @@ class Cluster:
         self.call("scancel", "--user=root", check=False)
         self.wait("an empty queue", lambda: not self.call("squeue", "--noheader", check=False).strip())
 
-    def stop(self, name, signum=signal.SIGTERM):
-        daemon = self.daemons.pop(name)
-        daemon.send_signal(signum)
-        try:
-            daemon.wait(10)
-        except subprocess.TimeoutExpired:
-            daemon.kill()
-            daemon.wait()
-
     def close(self):
         if "slurmctld" in self.daemons and self.daemons["slurmctld"].poll() is None:
             try:
@@ -195,16 +161,5 @@ class Cluster:
             os.kill(step, signal.SIGKILL)
 
     def step_daemons(self, job=""):
-        """slurmstepd's processes of one job, or of all; they know their cluster from the environment that slurmd gave them."""
-        found = []
-        for entry in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{entry}/cmdline", "rb") as file:
-                    command = file.read().decode(errors="replace")
-                with open(f"/proc/{entry}/environ", "rb") as file:
-                    mine = f"SLURM_CONF={self.place}/slurm.conf".encode() in file.read()
-            except OSError:
-                continue
-            if mine and command.startswith("slurmstepd") and (not job or f"[{job}." in command):
-                found.append(int(entry))
-        return found
+        """slurmstepd's processes of one job, or of all."""
+        return self.left("slurmstepd", "SLURM_CONF", f"[{job}." if job else "")
