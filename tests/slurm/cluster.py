@@ -5,6 +5,7 @@ Two nodes of this one host (slurmd -N), three partitions: `low` and `endless` (n
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import time
 
