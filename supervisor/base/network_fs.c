@@ -33,23 +33,17 @@ const char *network_fs_name(uint32_t type)
 
 const char *network_fs_of(const char *directory)
 {
+	auto_free char *path = text_copy(directory);
 	struct statfs status;
 
-	return statfs(directory, &status) < 0 ? NULL : network_fs_name((uint32_t)status.f_type);
+	while (!file_exists(path) && strrchr(path, '/') > path)
+		*strrchr(path, '/') = '\0';
+	return statfs(path, &status) < 0 ? NULL : network_fs_name((uint32_t)status.f_type);
 }
 
 bool network_fs_is_own_disk(const char *url)
 {
-	auto_free char *path = NULL;
-
-	if (!text_starts(url, "file:///"))
-		return false;
-	path = text_copy(url + strlen("file://"));
-	/* A directory that does not exist yet will be on the file system of its nearest existing
-	 * parent. */
-	while (!file_exists(path) && strrchr(path, '/') > path)
-		*strrchr(path, '/') = '\0';
-	return !network_fs_of(path);
+	return text_starts(url, "file:///") && !network_fs_of(url + strlen("file://"));
 }
 
 /* The fields of the line behind " - " are the type and the source. */

@@ -10,11 +10,11 @@
  * ...; NULL: another file system. Static. */
 const char *network_fs_name(uint32_t type);
 
-/* Name of the network file system of `directory`; NULL: it is on another one, or statfs(2)
- * failed. */
+/* Name of the network file system of `directory`, which need not exist yet: then it is that of its
+ * nearest existing parent. NULL: it is on another one, or statfs(2) failed. */
 const char *network_fs_of(const char *directory);
 
-/* Is the store's URL a directory on a local disk? It need not exist yet. */
+/* Is the store's URL a directory on a local disk? */
 bool network_fs_is_own_disk(const char *url);
 
 /* As the kernel's table says; what does not fit is cut off. */

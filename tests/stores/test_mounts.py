@@ -87,9 +87,9 @@ def doctors_word(place, *options):
 
 def test_the_doctor_tries_two_mounts_and_says_that_one_proves_nothing(late, store):
     place, urls = store(late)
-    place.store_path.mkdir()
     alone = doctors_word(place)
     assert alone["level"] == "warn" and "proves nothing" in alone["text"] and "--also" in alone["fix"], alone
+    place.store_path.mkdir()
     assert doctors_word(place, "--also", urls[1].removeprefix("file://"))["level"] == "ok"
     same = doctors_word(place, "--also", place.store_path)
     assert same["level"] == "fail" and "the same mount" in same["text"], same
