@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "drill/drill.h"
+#include "embedded_files.h"
 #include "options/options.h"
 #include "page.h"
 #include "process/process.h"
@@ -14,6 +15,7 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,8 @@
 
 /* All of them run on this machine. */
 #define GANG_MOST 64
+/* A trace is compressed, and a save is not. */
+#define TRACE_NOTICE_MS 5000
 
 struct drill_options {
 	struct scenario_options scenario;
@@ -29,6 +33,8 @@ struct drill_options {
 	bool keep;
 	bool json;
 	const char *junit, *html; /* files; NULL: none */
+	const char *trace;        /* file; NULL: none */
+	char save_signal[SIGNAL_NAME_SIZE];
 	/* Owned. */
 	char *checkpoint_dir;
 	char *compare;
@@ -114,8 +120,15 @@ static const struct option_row preemption_rows[] = {
 		OPTION_DURATION(struct drill_options, scenario.notice_after_ms)},
 	{"notice", 0, "DURATION", NULL,
 		"from the notice to the machine's end (default: 120s on aws and tencent, 30s on "
-		"gcp and azure, 5m on alibaba)",
+		"gcp and azure, 5m on alibaba; the longest of a trace, 5s)",
 		OPTION_DURATION(struct drill_options, scenario.notice_ms), .least = 1},
+	{"trace", 0, "FILE", NULL,
+		"instead: play these preemptions, each a line of SECONDS [NOTICE], and say what of the "
+		"time paid for counts, beside 40 lines of bash",
+		OPTION_TEXT(struct drill_options, trace), .least = 1},
+	{"speed", 0, "N", NULL,
+		"play the trace N times as fast (default: in the time that the job takes)",
+		OPTION_NUMBER(struct drill_options, scenario.speed), .least = 1, .most = 1000000},
 	{"timeout", 0, "DURATION", NULL,
 		"end the whole drill after so long; what has not taken place by then proves nothing",
 		OPTION_DURATION(struct drill_options, scenario.timeout_ms), .least = 1},
@@ -175,7 +188,8 @@ const struct verb verb_drill = {
 	.examples = "reprieve drill -- python train.py\n"
 		"reprieve drill -- run --checkpoint-signal USR1 -- python train.py\n"
 		"reprieve drill --cloud gcp --rounds 3 -- run -c out/ckpt -- bash train.sh\n"
-		"reprieve drill --compare final.npy -- run -c out -- python train.py",
+		"reprieve drill --compare final.npy -- run -c out -- python train.py\n"
+		"reprieve drill --trace preemptions.txt -- python train.py",
 	.arguments = "-- COMMAND [ARG...]\n-- run [run options] -- COMMAND [ARG...]",
 	.takes_command = true,
 	.command_verb = &verb_run,
@@ -275,6 +289,10 @@ static enum option_result read_run(struct drill_options *options, char **argv, s
 	if (drilled_command_check(run.command, run.checkpoint_dir, options->checkpoint_dir, here,
 				  err) < 0)
 		return -1;
+	signal_name_format(run.checkpoint_signal > 0 ? run.checkpoint_signal : SIGTERM,
+			   options->save_signal);
+	scenario->save_signal = options->save_signal;
+	scenario->script = embedded_script();
 	scenario->checkpoint_dir = options->checkpoint_dir;
 	scenario->store = run.store;
 	scenario->command = run.command;
@@ -296,6 +314,14 @@ static enum option_result read_command_line(int argc, char **argv, struct drill_
 
 	if (result != OPTION_PARSED)
 		return result;
+	options->scenario.of_trace = options->trace != NULL;
+	if (options->trace && (options->html || options->junit || options->scenario.compare ||
+			       options->scenario.gang > 0))
+		return err_set(err, ERR_INVALID,
+			       "--trace is of one machine, and gives no verdict: leave --gang, "
+			       "--compare, --junit and --html out");
+	if (options->scenario.notice_ms == 0 && options->trace)
+		options->scenario.notice_ms = TRACE_NOTICE_MS;
 	if (options->scenario.notice_ms == 0)
 		options->scenario.notice_ms = mock_clouds[options->scenario.cloud].notice_ms;
 	if (run[0] && !text_equal(run[0], "run"))
@@ -409,6 +435,46 @@ static int write_html(const char *path, const struct scenario *scenario, struct 
 	return file_write(path, text, strlen(text), err) < 0 ? err_wrap(err, "--html") : 0;
 }
 
+static void trace_result_release(struct trace_result *result)
+{
+	sandbox_release(&result->sandbox);
+}
+AUTO(struct trace_result, trace_result_release);
+
+/* 0: the job has finished under reprieve; 1: it has not; 2: the trace was cut. */
+static int run_trace(const struct drill_options *options)
+{
+	auto_(bytes_release) struct bytes text = {0};
+	auto_free struct trace *trace = memory_new(sizeof(*trace));
+	auto_(trace_result_release) struct trace_result result = {.speed = 0};
+	struct err err = {0};
+	bool read = file_read(options->trace, &text, &err) == 0 &&
+		    bytes_append(&text, "", 1, &err) == 0 &&
+		    trace_parse((char *)text.data, trace, &err) == 0;
+	bool played;
+	int signal;
+
+	if (!read) {
+		err_wrap(&err, "--trace %s", options->trace);
+		err.kind = ERR_INVALID;
+		return report_failure(&err, 0);
+	}
+	played = trace_play(&options->scenario, trace, &result, &err) == 0;
+	signal = result.sandbox.signal;
+	if (result.sandbox.scratch && !options->scenario.directory && !options->keep)
+		file_remove_tree(result.sandbox.scratch, NULL);
+	if (!played && signal != SIGALRM)
+		return report_failure(&err, signal);
+	if (options->json)
+		trace_json(trace, &result);
+	else
+		trace_print(trace, &result);
+	if (!played)
+		log_warn("--timeout has ended the drill: what had not finished by then counts "
+			 "nothing");
+	return !played ? 2 : result.lanes[LANE_REPRIEVE].finished ? 0 : 1;
+}
+
 static int run_scenario(const struct drill_options *options)
 {
 	auto_(scenario_release) struct scenario scenario;
@@ -473,6 +539,8 @@ int cmd_drill(int argc, char **argv)
 		return report_failure(&err, 0);
 	options.scenario.silent = options.json;
 	options.scenario.began_ms = clock_monotonic_ms();
+	if (options.trace)
+		return run_trace(&options);
 	print_plan(&options.scenario, passes_over_store);
 	return run_scenario(&options);
 }

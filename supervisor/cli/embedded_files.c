@@ -12,6 +12,7 @@
 
 INCLUDE_FILE(restarts, "/supervisor/restore/RESTARTS.md");
 INCLUDE_FILE(style, "/supervisor/cli/page.css");
+INCLUDE_FILE(script, "/examples/bash/trap_and_sync.sh");
 INCLUDE_FILE(exit, "/supervisor/cli/explain_exit.txt");
 INCLUDE_FILE(header, "/shim/reprieve.h");
 INCLUDE_FILE(module, "/shim/reprieve.py");
@@ -47,4 +48,9 @@ const char *embedded_restarts(void)
 const char *embedded_style(void)
 {
 	return style_begin;
+}
+
+const char *embedded_script(void)
+{
+	return script_begin;
 }

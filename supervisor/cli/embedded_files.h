@@ -10,5 +10,6 @@ bool embedded_file_print(const char *verb, const char *word);
 
 const char *embedded_restarts(void); /* RESTARTS.md */
 const char *embedded_style(void);    /* page.css */
+const char *embedded_script(void);   /* examples/bash/trap_and_sync.sh */
 
 #endif

@@ -8,6 +8,7 @@
  *	scenario.c		plays the drill: start after start, each with a notice
  *	drilled_command.c	may this command be drilled?
  *	report.c		prints the verdict: for people, as JSON, as JUnit's XML
+ *	trace.c			plays a list of preemptions, and compares with a script
  *	sandbox.c		what all machines share, and their copies of the user's directory
  *	instance.c		one simulated machine: `reprieve run` in its own directory
  *	event_log_reader.c	PURE: reads the events of one run
@@ -63,9 +64,10 @@ void instance_init(struct instance *instance, const char *name, const char *dire
 /* Call instance_kill_all() before. The files stay. */
 void instance_release(struct instance *instance);
 
-/* Both end with NULL. The directory must exist. Does not block. */
-int instance_start(struct instance *instance, char *const *argv, char *const *environment,
-		   const struct signals_inherited *inherited, struct err *err);
+/* `program`: as in execvp(3). Both end with NULL. The directory must exist. Does not block. */
+int instance_start(struct instance *instance, const char *program, char *const *argv,
+		   char *const *environment, const struct signals_inherited *inherited,
+		   struct err *err);
 
 /* Notes whether the run has ended. Does not block. */
 void instance_poll(struct instance *instance);
@@ -106,6 +108,7 @@ struct sandbox {
 	char *job;       /* a new name, never that of a real job */
 	unsigned port;   /* for the job's own rendezvous; free when the start began */
 	char **left_out; /* absolute paths that no machine has; NULL behind the last */
+	char grace[16];  /* --grace of the machines; "": as the user has it */
 };
 
 /* PURE. "./out//ckpt/", or an absolute path below the absolute directory `from` -> "out/ckpt"; the
@@ -122,6 +125,17 @@ void sandbox_release(struct sandbox *sandbox);
  * has one. `start` 0 is undisturbed. Blocks while that is copied; fails as sandbox_wait_turn(). */
 int sandbox_start(struct sandbox *sandbox, struct instance *instance, unsigned start,
 		  uint32_t member, struct err *err);
+
+/* What a machine of a trace runs. */
+enum lane_kind {
+	LANE_BARE,     /* the command alone */
+	LANE_REPRIEVE, /* under `reprieve run` */
+	LANE_SCRIPT,   /* under options->script */
+};
+/* As sandbox_start(), without a metadata server. SIGTERM, if any, comes `notice_ms` before the end;
+ * 0: none does. */
+int sandbox_start_lane(struct sandbox *sandbox, struct instance *instance, enum lane_kind kind,
+		       int64_t notice_ms, struct err *err);
 
 /* Sleeps for one turn, after which event logs and the clock are to be read again, or until a child
  * changes. ERR_CANCELLED: a signal asks the drill to end, or its time is over: `signal` is set. */
@@ -140,6 +154,10 @@ struct scenario_options {
 	int64_t timeout_ms;      /* of the whole drill; 0: none */
 	unsigned lost_most;      /* steps by each preemption; UINT_MAX: any */
 	bool verbose;            /* copies the machines' logs to stderr */
+	bool of_trace;           /* `notice_ms` is the longest one */
+	unsigned speed;          /* of the trace; 0: that it fits the job's time */
+	const char *script;      /* the text of examples/bash/trap_and_sync.sh */
+	const char *save_signal; /* its SAVE_SIGNAL: "TERM" */
 	struct step_patterns patterns;
 	char *excluded[EXCLUDED_MOST]; /* of --exclude, from path_below(); NULL behind the last */
 
@@ -202,6 +220,51 @@ AUTO(struct scenario, scenario_release);
 /* A member's machine in a start; 0 is the undisturbed one. */
 struct instance *scenario_instance(const struct scenario *scenario, unsigned start,
 				   uint32_t member);
+
+/* --- trace.c --- */
+
+#define TRACE_MOST 1000
+
+struct trace_stop {
+	int64_t at_ms;     /* from the start of the first machine, later than the one before */
+	int64_t notice_ms; /* before the end; 0: none */
+};
+
+struct trace {
+	struct trace_stop stops[TRACE_MOST];
+	size_t count; /* at least 1 */
+};
+
+/* What became of the job. */
+struct lane {
+	enum lane_kind kind;
+	const char *name;
+	unsigned machines;
+	int64_t paid_ms; /* the sum of their times */
+	bool finished;
+	int exit_code;  /* of the last machine */
+	char said[300]; /* ... the job's last line */
+};
+#define TRACE_LANES 3
+
+struct trace_result {
+	struct sandbox sandbox;
+	double speed;
+	struct lane lanes[TRACE_LANES]; /* the first is undisturbed */
+};
+
+/* PURE. Reads lines of "SECONDS [NOTICE]", `#` begins a comment; changes `text`. ERR_INVALID. */
+int trace_parse(char *text, struct trace *trace, struct err *err);
+/* PURE. How long the machine `index` runs until its notice, or its end; CLOCK_NEVER: to its own. */
+int64_t trace_gap_ms(const struct trace *trace, size_t index, double speed);
+/* PURE. 0 for a job that has not finished. */
+double trace_goodput(const struct lane *lane, int64_t undisturbed_ms);
+/* Runs the job to its end, three times. Blocks. ERR_INVALID: it fails undisturbed; else as
+ * scenario_play(). The caller calls sandbox_release() in any case. */
+int trace_play(const struct scenario_options *options, const struct trace *trace,
+	       struct trace_result *result, struct err *err);
+void trace_print(const struct trace *trace, const struct trace_result *result);
+void trace_json(const struct trace *trace, const struct trace_result *result);
 
 /* The whole drill; `reason` gets what the last line says of it. */
 enum drill_result report_result(const struct scenario *scenario, char *reason, size_t capacity);

@@ -42,11 +42,12 @@ void instance_release(struct instance *instance)
 
 /* Runs between fork and exec. The metadata server has threads, so only async-signal-safe calls are
  * allowed. */
-static _Noreturn void exec_run(const struct instance *instance, char *const *argv,
-			       char *const *environment, const struct signals_inherited *inherited,
-			       int input, int output)
+static _Noreturn void exec_run(const struct instance *instance, const char *program,
+			       char *const *argv, char *const *environment,
+			       const struct signals_inherited *inherited, int input, int output)
 {
 	static const char said[] = "reprieve: error: the drill cannot start its machine\n";
+	int code = 70;
 
 	/* Detach from the terminal: Ctrl-C is for the drill, which kills the machines itself. */
 	setsid();
@@ -55,14 +56,16 @@ static _Noreturn void exec_run(const struct instance *instance, char *const *arg
 	if (dup2(input, 0) >= 0 && dup2(output, 1) >= 0 && dup2(output, 2) >= 0 &&
 	    chdir(instance->directory) == 0) {
 		signals_restore(inherited);
-		execve("/proc/self/exe", argv, environment);
+		execvpe(program, argv, environment);
+		code = errno == ENOENT ? 127 : 126;
 	}
 	(void)!write(output, said, sizeof(said) - 1);
-	_exit(70);
+	_exit(code);
 }
 
-int instance_start(struct instance *instance, char *const *argv, char *const *environment,
-		   const struct signals_inherited *inherited, struct err *err)
+int instance_start(struct instance *instance, const char *program, char *const *argv,
+		   char *const *environment, const struct signals_inherited *inherited,
+		   struct err *err)
 {
 	auto_close int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	auto_close int output =
@@ -76,7 +79,7 @@ int instance_start(struct instance *instance, char *const *argv, char *const *en
 	if (instance->pid < 0)
 		return err_os(err, errno, "cannot start a process");
 	if (instance->pid == 0)
-		exec_run(instance, argv, environment, inherited, input, output);
+		exec_run(instance, program, argv, environment, inherited, input, output);
 	instance->running = true;
 	return 0;
 }

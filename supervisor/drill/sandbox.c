@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -357,7 +358,8 @@ int sandbox_start(struct sandbox *sandbox, struct instance *instance, unsigned s
 	const struct scenario_options *options = sandbox->options;
 	auto_free char *members = text_format("%" PRIu32, options->gang);
 	auto_free char *which = text_format("%" PRIu32, member);
-	auto_free char *job = text_format("%s%s", sandbox->job, start ? "" : "-undisturbed");
+	auto_free char *job =
+		text_format("%s%s", sandbox->job, start || options->of_trace ? "" : "-undisturbed");
 	auto_(words_release) struct words arguments = {0}, environment = {0};
 	bool chooses = start == 0 || !options->notice_chosen;
 	/* These win over the user's. A drill inside a batch job or a pod must not requeue that, nor
@@ -378,9 +380,38 @@ int sandbox_start(struct sandbox *sandbox, struct instance *instance, unsigned s
 	add_copies(&arguments, (char *[]){"reprieve", "run"}, 2);
 	add_copies(&arguments, options->run_options, options->run_option_count);
 	add_copies(&arguments, ours, sizeof(ours) / sizeof(ours[0]));
+	if (*sandbox->grace)
+		add_copies(&arguments, (char *[]){"--grace", sandbox->grace}, 2);
 	add_word(&arguments, text_copy("--"));
 	add_copies(&arguments, options->command, SIZE_MAX);
 	make_environment(sandbox, instance, start, member, &environment);
-	return instance_start(instance, arguments.items, environment.items, options->inherited,
-			      err);
+	return instance_start(instance, "/proc/self/exe", arguments.items, environment.items,
+			      options->inherited, err);
+}
+
+int sandbox_start_lane(struct sandbox *sandbox, struct instance *instance, enum lane_kind kind,
+		       int64_t notice_ms, struct err *err)
+{
+	const struct scenario_options *options = sandbox->options;
+	auto_(words_release) struct words arguments = {0}, environment = {0};
+
+	snprintf(sandbox->grace, sizeof(sandbox->grace), "%g",
+		 notice_ms > 0 ? (double)notice_ms / 1000 : 30);
+	if (kind == LANE_REPRIEVE)
+		return sandbox_start(sandbox, instance, 0, 0, err);
+	if (copy_directory(sandbox, instance->directory, "", NULL, err) < 0)
+		return -1;
+	if (kind == LANE_SCRIPT) {
+		add_copies(&arguments, (char *[]){"bash", "-c", (char *)options->script, "bash"},
+			   4);
+		add_word(&environment, text_format("STORE=%s/copies", sandbox->scratch));
+		add_word(&environment, text_format("CHECKPOINTS=%s", options->checkpoint_dir));
+		add_word(&environment, text_format("SAVE_SIGNAL=%s", options->save_signal));
+		add_word(&environment, text_format("NOTICE=%.0f", strtod(sandbox->grace, NULL)));
+		add_word(&environment, text_copy("EVERY=1"));
+	}
+	add_copies(&arguments, options->command, SIZE_MAX);
+	make_environment(sandbox, instance, 0, 0, &environment);
+	return instance_start(instance, arguments.items[0], arguments.items, environment.items,
+			      options->inherited, err);
 }

@@ -18,7 +18,7 @@ README = ROOT / "README.md"
 PAGES = [README, ROOT / "cloud" / "NOTICES.md", ROOT / "storage" / "STORES.md",
          *(ROOT / "supervisor" / page for page in ("completion/COMPLETENESS.md", "frameworks/FRAMEWORKS.md", "process/CONTAINERS.md",
                                                    "restore/RESTARTS.md", "scheduler/SCHEDULERS.md", "telemetry/OBSERVING.md",
-                                                   "drill/VERDICTS.md", "gang/GANGS.md"))]
+                                                   "drill/VERDICTS.md", "drill/TRACES.md", "gang/GANGS.md"))]
 BLOCK = re.compile(r"^```(\w*) ?(\w*)\n(.*?)^```$", re.S | re.M)
 # Options of other programs, as torchrun, scancel and oarsub, and of tests/frameworks/run.sh, that a page names.
 OF_OTHERS = {"init", "single-child", "checkpoint", "batch", "stop-timeout", "time", "signal", "open-mode", "write", "api-key",
@@ -215,6 +215,12 @@ def test_drill(shell):
 
 
 @pytest.mark.long
+def test_trace(shell):
+    code, out, err = shell(example("trace"))
+    assert code == 0 and re.search(r"^reprieve +\d+ .*the job finished$", out, re.M), f"{out}\n{err}"
+
+
+@pytest.mark.long
 def test_gangdrill(shell):
     code, out, err = shell(example("gangdrill"))
     assert code == 0 and out.rstrip().splitlines()[-1].startswith("PASS: "), f"{out}\n{err}"
@@ -266,7 +272,7 @@ def test_explain(shell):
 
 
 # tests/fresh.sh runs "build" on a bare system.
-RUN_HERE = {"preemption", "s3", "queries", "forget", "entrypoint", "requeue", "drill", "gangdrill", "watch", "script", "observe", "explain", "profile", "flag", "github", "gitlab"}
+RUN_HERE = {"preemption", "s3", "queries", "forget", "entrypoint", "requeue", "drill", "gangdrill", "trace", "watch", "script", "observe", "explain", "profile", "flag", "github", "gitlab"}
 
 
 def test_every_block_is_run():
