@@ -205,13 +205,12 @@ static char *failure_text(const struct reports *reports, const struct run_facts 
 	return text_format(": %s", failure);
 }
 
-static void log_not_durable(const struct reports *reports, const struct run_facts *run,
-			    const struct end_facts *end, const char *durable)
+static void log_not_durable(const struct run_facts *run, const struct end_facts *end,
+			    const char *durable, const char *failure, const char *over,
+			    const char *local)
 {
 	bool pending = job_has_pending(run->model);
 	const char *torn = pending ? NULL : end->torn->first;
-	auto_free char *local = local_text(run, end), *failure = failure_text(reports, run);
-	auto_free char *over = written_over_text(run, end);
 	char why[80] = "", patience[32];
 
 	if (run->model->flush.given_up && run->rules->of_gang)
@@ -227,13 +226,6 @@ static void log_not_durable(const struct reports *reports, const struct run_fact
 		 : lacks_fixed_names(run) ? "what it wrote last under fixed names"
 					  : "its newest checkpoint",
 		 run->directory, why, failure, over, durable, end->outcome.exit_code, local);
-}
-
-/* `durable`: format_durable(). A command that saves no checkpoints is told nothing. */
-static void log_finished(const struct run_facts *run, const char *durable)
-{
-	if (run->model->facts.managed && has_durable(run))
-		log_note("the job ended with 0; durable: %s, in %s", durable, run->store);
 }
 
 static void log_torn_files(const struct run_facts *run, const struct torn_files *torn)
@@ -272,54 +264,56 @@ static void log_nothing_written(const struct reports *reports, const struct run_
 			  how, run->directory, end->outcome.exit_code);
 }
 
-static bool has_written_nothing(const struct run_facts *run, const struct end_facts *end)
+enum end_line end_line_of(enum outcome_kind kind, unsigned facts)
 {
-	return !has_durable(run) && !run->model->any_complete && end->directory_is_empty;
+	enum {
+		ANY = ~0U,
+		KIND_PREEMPTED = 1 << OUTCOME_PREEMPTED,
+		KIND_LOST = 1 << OUTCOME_NOT_DURABLE
+	};
+	// clang-format off
+	static const struct {
+		unsigned kinds, with, without;
+		enum end_line line;
+	} rows[] = {
+		{KIND_PREEMPTED, 0, END_NOTICED, END_LEFT_EARLY},
+		{KIND_PREEMPTED, 0, 0, END_PREEMPTED},
+		{KIND_LOST, END_PARTS_MISSING, 0, END_GANG_LOST},
+		{KIND_LOST, END_ALL_DURABLE, END_NOTICED, END_STRICT},
+		{KIND_LOST, 0, END_LAUNCHED, END_NOT_STARTED},
+		{KIND_LOST, END_WROTE_NOTHING, END_HAS_DURABLE, END_NOTHING_WRITTEN},
+		{KIND_LOST, 0, 0, END_WORK_LOST},
+		{ANY, END_LAUNCHED | END_MANAGED, END_ALL_DURABLE, END_NEWEST_LOST},
+		{1 << OUTCOME_FINISHED, END_LAUNCHED | END_MANAGED | END_HAS_DURABLE, 0, END_FINISHED},
+		{ANY, END_LAUNCHED | END_MANAGED | END_HAS_DURABLE, 0, END_SURVIVES},
+		{1 << OUTCOME_STOPPED, END_LAUNCHED | END_NOTICED, END_MANAGED | END_SAVES_ELSEWHERE, END_STOPPED_UNSAVED},
+	};
+	// clang-format on
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if ((rows[i].kinds & 1U << kind) && (facts & rows[i].with) == rows[i].with &&
+		    !(facts & rows[i].without))
+			return rows[i].line;
+	return END_SILENT;
 }
 
-/* Is it because of the job, and not of the other members or of --strict? */
-static bool has_lost_own_work(const struct run_facts *run)
+static enum end_line line_of(const struct reports *reports, const struct run_facts *run,
+			     const struct end_facts *end)
 {
-	const struct job_model *model = run->model;
+	const struct outcome_facts *facts = &run->model->facts;
+	bool wrote_nothing = !run->model->any_complete && end->directory_is_empty;
 
-	return !model->gang.lost && (model->facts.noticed || !model->facts.all_durable);
-}
-
-static enum last_line last_line_of(const struct run_facts *run, const struct end_facts *end)
-{
-	if (end->outcome.kind != OUTCOME_NOT_DURABLE)
-		return LAST_LINE_OTHER;
-	return has_lost_own_work(run) && has_written_nothing(run, end)
-		       ? LAST_LINE_PLACE
-		       : LAST_LINE_NOTHING_SAVED;
-}
-
-/* `durable`: format_durable(). */
-static void log_lost_work(const struct reports *reports, const struct run_facts *run,
-			  const struct end_facts *end, const char *durable)
-{
-	const char *how = run->model->facts.noticed ? "preempted" : "ended";
-	auto_free char *local = local_text(run, end), *failure = failure_text(reports, run);
-	auto_free char *over = written_over_text(run, end);
-
-	if (run->model->gang.lost)
-		log_error("the job has finished here, but what the members have left in the end is "
-			  "NOT durable, because the parts of all did not come together; durable: "
-			  "%s. Start all members again (exit %d)",
-			  durable, end->outcome.exit_code);
-	else if (!run->model->facts.noticed && run->model->facts.all_durable)
-		log_error("the job has finished, but --strict turns the failure above into an "
-			  "error; durable: %s (exit %d)",
-			  durable, end->outcome.exit_code);
-	else if (!run->model->facts.launched)
-		log_error("preempted before the job was started: what it saved last was not seen "
-			  "in the store. Run the same command again (exit %d)",
-			  end->outcome.exit_code);
-	else if (has_written_nothing(run, end))
-		log_nothing_written(reports, run, end, how);
-	else
-		log_error("%s, and the newest work is NOT durable%s%s; durable: %s (exit %d)%s",
-			  how, failure, over, durable, end->outcome.exit_code, local);
+	if (facts->refusal)
+		return END_SILENT;
+	return end_line_of(end->outcome.kind,
+			   (facts->launched ? END_LAUNCHED : 0) |
+				   (facts->managed ? END_MANAGED : 0) |
+				   (facts->noticed ? END_NOTICED : 0) |
+				   (facts->all_durable ? END_ALL_DURABLE : 0) |
+				   (has_durable(run) ? END_HAS_DURABLE : 0) |
+				   (run->model->gang.lost ? END_PARTS_MISSING : 0) |
+				   (wrote_nothing ? END_WROTE_NOTHING : 0) |
+				   (reports->save_place.elsewhere ? END_SAVES_ELSEWHERE : 0));
 }
 
 /* A scheduler that starts this job again keeps its name; a new submission has another one. */
@@ -343,62 +337,84 @@ static const char *how_to_continue(const struct run_facts *run, char text[CONTIN
 	return text;
 }
 
-/* It has died, and nothing of what it had saved is lost: said once, with what the next start
- * restores. */
-static void log_survives(const struct run_facts *run, const struct outcome *outcome,
-			 const char *durable)
+static void say_line(const struct reports *reports, const struct run_facts *run,
+		     const struct end_facts *end, enum end_line line)
 {
-	char again[CONTINUE_TEXT];
-	int status = run->model->facts.wait_status;
-	const char *how = WIFSIGNALED(status) || outcome_is_interrupt(status)
-				  ? "was ended by a signal"
-				  : "has failed";
+	int code = end->outcome.exit_code, status = run->model->facts.wait_status;
+	const char *how = run->model->facts.noticed ? "preempted" : "ended";
+	char durable[DURABLE_TEXT], again[CONTINUE_TEXT];
+	auto_free char *local = local_text(run, end), *failure = failure_text(reports, run);
+	auto_free char *over = written_over_text(run, end);
 
-	log_note("the job %s; durable: %s. %s (exit %d)", how, durable, how_to_continue(run, again),
-		 outcome->exit_code);
-}
-
-/* It was told to end, and has written nothing: there is no word of what is durable. */
-static void log_stopped_unsaved(const struct run_facts *run, const struct outcome *outcome)
-{
-	log_note("the job was told to end, and ended before it had saved anything: nothing was "
-		 "written to %s, and the same command starts it from the beginning. If it saves "
-		 "elsewhere, name that place with --checkpoint-dir (exit %d)",
-		 run->directory, outcome->exit_code);
+	format_durable(run, durable);
+	how_to_continue(run, again);
+	switch (line) {
+	case END_LEFT_EARLY:
+		log_note("the job has exited soon after it was asked for a checkpoint, so it may "
+			 "not have finished; durable: %s. %s (exit %d)",
+			 durable, again, code);
+		return;
+	case END_PREEMPTED:
+		log_note("preempted; durable: %s. %s (exit %d)", durable, again, code);
+		return;
+	case END_GANG_LOST:
+		log_error("the job has finished here, but what the members have left in the end is "
+			  "NOT durable, because the parts of all did not come together; durable: "
+			  "%s. Start all members again (exit %d)",
+			  durable, code);
+		return;
+	case END_STRICT:
+		log_error("the job has finished, but --strict turns the failure above into an "
+			  "error; durable: %s (exit %d)",
+			  durable, code);
+		return;
+	case END_NOT_STARTED:
+		log_error("preempted before the job was started: what it saved last was not seen "
+			  "in the store. Run the same command again (exit %d)",
+			  code);
+		return;
+	case END_NOTHING_WRITTEN:
+		log_nothing_written(reports, run, end, how);
+		return;
+	case END_WORK_LOST:
+		log_error("%s, and the newest work is NOT durable%s%s; durable: %s (exit %d)%s",
+			  how, failure, over, durable, code, local);
+		return;
+	case END_NEWEST_LOST:
+		log_not_durable(run, end, durable, failure, over, local);
+		return;
+	case END_FINISHED:
+		log_note("the job ended with 0; durable: %s, in %s", durable, run->store);
+		return;
+	case END_SURVIVES:
+		log_note("the job %s; durable: %s. %s (exit %d)",
+			 WIFSIGNALED(status) || outcome_is_interrupt(status)
+				 ? "was ended by a signal"
+				 : "has failed",
+			 durable, again, code);
+		return;
+	case END_STOPPED_UNSAVED:
+		log_note("the job was told to end, and ended before it had saved anything: nothing "
+			 "was written to %s, and the same command starts it from the beginning. If "
+			 "it saves elsewhere, name that place with --checkpoint-dir (exit %d)",
+			 run->directory, code);
+		return;
+	case END_SILENT:
+		return;
+	}
 }
 
 void report_end(struct reports *reports, const struct run_facts *run, const struct end_facts *end)
 {
-	const struct outcome *outcome = &end->outcome;
-	const struct outcome_facts *facts = &run->model->facts;
-	char durable[DURABLE_TEXT], again[CONTINUE_TEXT];
+	enum end_line line = line_of(reports, run, end);
 
-	if (facts->launched)
+	if (run->model->facts.launched) {
 		log_torn_files(run, end->torn);
-	if (facts->launched)
-		save_place_say_at_end(reports, last_line_of(run, end));
-	format_durable(run, durable);
-	log_ended_event(reports, run, outcome);
-	if (facts->refusal)
-		return;
-	if (outcome->kind == OUTCOME_PREEMPTED && !facts->noticed)
-		log_note("the job has exited soon after it was asked for a checkpoint, so it may "
-			 "not have finished; durable: %s. %s (exit %d)",
-			 durable, how_to_continue(run, again), end->outcome.exit_code);
-	else if (outcome->kind == OUTCOME_PREEMPTED)
-		log_note("preempted; durable: %s. %s (exit %d)", durable,
-			 how_to_continue(run, again), end->outcome.exit_code);
-	else if (outcome->kind == OUTCOME_NOT_DURABLE)
-		log_lost_work(reports, run, end, durable);
-	else if (facts->managed && facts->launched && !facts->all_durable)
-		log_not_durable(reports, run, end, durable);
-	else if (outcome->kind == OUTCOME_FINISHED && facts->launched)
-		log_finished(run, durable);
-	else if (facts->managed && facts->launched && has_durable(run))
-		log_survives(run, outcome, durable);
-	else if (outcome->kind == OUTCOME_STOPPED && facts->launched && facts->noticed &&
-		 !facts->managed && !reports->save_place.elsewhere)
-		log_stopped_unsaved(run, outcome);
+		save_place_say_at_end(reports, line == END_NOTHING_WRITTEN,
+				      end->outcome.kind == OUTCOME_NOT_DURABLE);
+	}
+	log_ended_event(reports, run, &end->outcome);
+	say_line(reports, run, end, line);
 }
 
 json_t *end_record(const struct run_facts *run, const struct outcome *outcome)

@@ -140,14 +140,9 @@ void save_place_note_elsewhere(struct reports *reports, const char *path);
 bool save_place_note_write(struct reports *reports, const char *path);
 /* What it has saved last elsewhere, and --checkpoint-dir with that directory would be refused. */
 bool save_place_elsewhere_is_refused(const struct reports *reports);
-/* What the last line of a run says by itself. */
-enum last_line {
-	LAST_LINE_OTHER,
-	LAST_LINE_NOTHING_SAVED, /* that nothing was saved, be it elsewhere or not at all */
-	LAST_LINE_PLACE,         /* ... and where it was saved instead */
-};
-/* At the end of a job that was launched. */
-void save_place_say_at_end(struct reports *reports, enum last_line last_line);
+/* At the end of a job that was launched. `place`, `unsaved`: the last line says where it has saved
+ * instead, or that its newest work is not durable. */
+void save_place_say_at_end(struct reports *reports, bool place, bool unsaved);
 
 /* --- status_report.c --- */
 /* Owned by the report, as it is made; NULL: there is none. */
@@ -165,6 +160,35 @@ struct end_facts {
 	bool lacks_newest; /* no snapshot could hold the newest checkpoint, by how it writes */
 	bool directory_is_empty; /* or is not there */
 };
+
+/* The sentence that ends a run; exactly one. */
+enum end_line {
+	END_SILENT,
+	END_LEFT_EARLY, /* it was asked to save, and exited */
+	END_PREEMPTED,
+	END_GANG_LOST, /* the members' parts make no whole */
+	END_STRICT,    /* finished, with a failure of ours under --strict */
+	END_NOT_STARTED,
+	END_NOTHING_WRITTEN, /* preempted before any save */
+	END_WORK_LOST,       /* preempted, and the newest save is not durable */
+	END_NEWEST_LOST,     /* ended by itself, and the newest save is not durable */
+	END_FINISHED,
+	END_SURVIVES,        /* it failed, and all that it saved is durable */
+	END_STOPPED_UNSAVED, /* told to end, before any save */
+};
+/* What decides it, beside the outcome. */
+enum end_fact {
+	END_LAUNCHED = 1,
+	END_MANAGED = 2, /* checkpoints were seen */
+	END_NOTICED = 4,
+	END_ALL_DURABLE = 8,
+	END_HAS_DURABLE = 16, /* something is */
+	END_PARTS_MISSING = 32,
+	END_WROTE_NOTHING = 64,
+	END_SAVES_ELSEWHERE = 128,
+};
+/* PURE. `facts`: a set of enum end_fact. */
+enum end_line end_line_of(enum outcome_kind kind, unsigned facts);
 
 void report_end(struct reports *reports, const struct run_facts *run, const struct end_facts *end);
 /* PURE. What is recorded of it for later attempts. Owned by the caller. */

@@ -282,7 +282,7 @@ void save_place_expect(struct reports *reports)
 		 clock_monotonic_ms() + SAVE_PLACE_PATIENCE_MS);
 }
 
-void save_place_say_at_end(struct reports *reports, enum last_line last_line)
+void save_place_say_at_end(struct reports *reports, bool place, bool unsaved)
 {
 	struct run_facts run = reports->look(reports->arg, LOOK_AT_MODEL);
 	bool found = found_here(&run);
@@ -290,12 +290,12 @@ void save_place_say_at_end(struct reports *reports, enum last_line last_line)
 	if (reports->save_place.saved_here)
 		return;
 	if (reports->save_place.elsewhere && (save_place_is_elsewhere(reports) || !found)) {
-		if (last_line != LAST_LINE_PLACE)
+		if (!place)
 			say_elsewhere(reports);
 		return;
 	}
 	/* A job that fails at its start, or a short one that was only recognised, owes nothing. */
-	if (last_line == LAST_LINE_OTHER && run.expected && !found &&
+	if (!unsaved && run.expected && !found &&
 	    (has_waited(&run) || (run.rules->expects_saves &&
 				  wait_status_exit_code(run.model->facts.wait_status) == 0)))
 		say_nowhere(reports);

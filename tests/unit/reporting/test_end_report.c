@@ -179,6 +179,30 @@ static void test_rows(void **state)
 	}
 }
 
+/* For all facts: no sentence denies what another one, or the facts, say. */
+static void test_no_sentence_contradicts_the_facts(void **state)
+{
+	const unsigned seen = END_LAUNCHED | END_MANAGED | END_HAS_DURABLE;
+
+	(void)state;
+	for (unsigned facts = 0; facts < 256; facts++)
+		for (enum outcome_kind kind = 0; kind <= OUTCOME_NOT_DURABLE; kind++) {
+			enum end_line line = end_line_of(kind, facts);
+			bool told = kind == OUTCOME_PREEMPTED || kind == OUTCOME_NOT_DURABLE;
+
+			if (line == END_FINISHED || line == END_SURVIVES)
+				assert_true((facts & seen) == seen && (facts & END_ALL_DURABLE));
+			if (line == END_NOTHING_WRITTEN || line == END_STOPPED_UNSAVED)
+				assert_false(facts &
+					     (line == END_STOPPED_UNSAVED ? END_MANAGED
+									  : END_HAS_DURABLE));
+			if (line == END_NEWEST_LOST)
+				assert_false(facts & END_ALL_DURABLE);
+			/* The exit code of these is never left unexplained. */
+			assert_true(!told || line != END_SILENT);
+		}
+}
+
 /* A run that has saved nothing where it is watched is told so, but not twice; one that has failed
  * at once had no time to. */
 static void test_nothing_was_saved(void **state)
@@ -341,6 +365,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_no_sentence_contradicts_the_facts),
 		cmocka_unit_test(test_nothing_was_saved),
 		cmocka_unit_test(test_what_was_saved_elsewhere),
 		cmocka_unit_test(test_what_is_counted_as_lost),
