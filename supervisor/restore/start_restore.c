@@ -2,6 +2,7 @@
 
 #include "base/beneath.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/progress.h"
 #include "restore.h"
@@ -130,6 +131,49 @@ static void log_moved_aside(const struct start *start, const char *aside)
 			 directory, what, aside, but, back);
 }
 
+#define POINTER_MOST 1024
+
+/* Cuts the first absolute path out of what a pointer file says; NULL: it has none. */
+static char *cut_path(char *text)
+{
+	char *at = text;
+
+	while ((at = strchr(at, '/')) && at > text && !strchr(" \t\n\"':=", at[-1]))
+		at++;
+	if (at)
+		at[strcspn(at, " \t\r\n\"',")] = '\0';
+	return at;
+}
+
+/* A pointer such as mmengine's last_checkpoint may name its checkpoint by the path that it had on
+ * another machine. The job's own error would not say that it is here. */
+static void log_lost_pointer(const struct start *start, const struct snapshot_files *files)
+{
+	const struct workspace *workspace = start->workspace;
+
+	for (size_t i = 0; i < files->count; i++) {
+		auto_(bytes_release) struct bytes text = {.limit = POINTER_MOST};
+		char *named, *rest;
+
+		if (files->items[i].size == 0 || files->items[i].size >= POINTER_MOST ||
+		    beneath_read(workspace->held, files->items[i].path, &text, NULL) < 0 ||
+		    bytes_append(&text, "", 1, NULL) < 0 ||
+		    strlen((char *)text.data) + 1 < text.size)
+			continue;
+		named = cut_path((char *)text.data);
+		if (!named || file_exists(named))
+			continue;
+		rest = named;
+		while (rest && !(rest[1] && beneath_exists(workspace->held, rest + 1)))
+			rest = strchr(rest + 1, '/');
+		if (rest) {
+			log_warn("%s names %s, which is not on this machine: it is %s%s here",
+				 files->items[i].path, named, workspace->directory, rest);
+			return;
+		}
+	}
+}
+
 static int restore_snapshot(struct start *start, const struct path_set *left_out, struct err *err)
 {
 	const struct resume_request *request = start->request;
@@ -154,6 +198,7 @@ static int restore_snapshot(struct start *start, const struct path_set *left_out
 	if (aside)
 		log_moved_aside(start, aside);
 	log_clashes(&start->result->restored, start->result->sharers != NULL);
+	log_lost_pointer(start, &files);
 	/* The snapshot may come from a run that did not check files. */
 	if (request->looks && quarantine_torn(workspace, request->profile, request->patterns,
 					      request->gang.member > 0, NULL, NULL, err) < 0)

@@ -110,6 +110,22 @@ def test_what_is_restored_is_byte_for_byte_what_was_saved(place):
         assert subprocess.run(["diff", "-r", place.directory, copy]).returncode == 0
 
 
+@pytest.mark.parametrize("gone", [True, False], ids=["gone", "there"])
+def test_a_restored_pointer_with_the_path_of_another_machine(place, gone):
+    """As mmengine's last_checkpoint; one whose path is here as well needs no word."""
+    there = place.path / "there"
+    (there / "epochs").mkdir(parents=True)
+    (there / "epochs" / "epoch_5.pth").write_text("weights")
+    (there / "last_checkpoint").write_text(f"{there}/epochs/epoch_5.pth\n")
+    assert place.verb("save", there).code == 0
+    if gone:
+        shutil.rmtree(there)
+    run = place.run("true")
+    assert run.wait() == 0
+    line = f"last_checkpoint names {there}/epochs/epoch_5.pth, which is not on this machine: it is {place.directory}/epochs/epoch_5.pth here\n"
+    assert (line in run.err) == gone, run
+
+
 def test_the_job_is_told_where_it_is(place):
     names = "REPRIEVE_JOB,REPRIEVE_ATTEMPT,REPRIEVE_RESUMING,REPRIEVE_STEP,REPRIEVE_CHECKPOINT_DIR"
     run = place.run(*trainer(place, "--every", "5", "--steps", "6", "--env", names), options=QUICK)
