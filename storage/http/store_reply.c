@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "xml.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -86,6 +87,12 @@ void store_reply_read_body(struct store_reply *reply, const void *body, size_t s
 	/* Without a code it is garbage, and the status alone counts. */
 	if (!reply->code[0])
 		reply->facts &= ~(unsigned)CAME_ERROR;
+	/* A sentence such as that of a server of TLS that was spoken to in plain text. */
+	if (size < 100 && isalpha(*(const unsigned char *)body)) {
+		auto_free char *text = text_copy_n(body, size);
+
+		set_printable(reply->message, sizeof(reply->message), text);
+	}
 }
 
 int64_t store_reply_skew_ms(const struct http_response *response, int64_t sent_ms)

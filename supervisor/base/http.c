@@ -440,6 +440,25 @@ static int set_trust_error(CURL *easy, const struct http_request *request, CURLc
 	return err_set(err, ERR_DENIED, "%s", words);
 }
 
+/* What helps where one side speaks TLS and the other does not; "": that is not what happened.
+ * OpenSSL has no other word for a plain answer; a server of TLS ends what it cannot read. */
+static const char *scheme_advice(CURL *easy, CURLcode result, const char *words)
+{
+	curl_off_t received = 0;
+	long port = 0;
+	char *url = "";
+
+	curl_easy_getinfo(easy, CURLINFO_SIZE_DOWNLOAD_T, &received);
+	curl_easy_getinfo(easy, CURLINFO_PRIMARY_PORT, &port);
+	curl_easy_getinfo(easy, CURLINFO_EFFECTIVE_URL, &url);
+	if (result == CURLE_SSL_CONNECT_ERROR && strstr(words, "wrong version number"))
+		return "; that server speaks http: write http:// in its endpoint";
+	if ((result == CURLE_GOT_NOTHING || result == CURLE_RECV_ERROR) && received == 0 &&
+	    port != 80 && text_starts(url, "http://"))
+		return "; if that server speaks https, write https:// in its endpoint";
+	return "";
+}
+
 static int set_transfer_error(struct http *http, const struct http_request *request,
 			      CURLcode result, const char *said, struct err *err)
 {
@@ -457,7 +476,9 @@ static int set_transfer_error(struct http *http, const struct http_request *requ
 		kind = ERR_INVALID;
 	if (result == CURLE_OUT_OF_MEMORY)
 		kind = ERR_FAILED;
-	err_set(err, kind, "%s", words);
+	if (result == CURLE_SSL_CONNECT_ERROR && *scheme_advice(http->easy, result, words))
+		kind = ERR_INVALID;
+	err_set(err, kind, "%s%s", words, scheme_advice(http->easy, result, words));
 	if (err)
 		err->os = (int)os;
 	return -1;

@@ -381,7 +381,9 @@ static int run_job(struct job *job)
 		log_warn("%s", err.text);
 	if (job->gang.members > 1)
 		log_set_member(job->gang.member);
-	if (profile_options_format(options, &job->profile, text, sizeof(text))[0])
+	/* Nothing else is said of a command that cannot run. */
+	if (child_check_command(options->command[0], &err) == 0 &&
+	    profile_options_format(options, &job->profile, text, sizeof(text))[0])
 		log_note("%s", text);
 	say_who_it_is(job);
 	if (sigismember(&job->inherited->ignored, SIGTERM) == 1)

@@ -69,6 +69,11 @@ static const char *other_programs_verb(const char *word)
 		{"ls", "reprieve list"},
 		{"ps", "reprieve status"},
 		{"logs", "reprieve report --log"},
+		{"log", "reprieve report --log"},
+		{"history", "reprieve report"},
+		{"snapshots", "reprieve list"},
+		{"prune", "reprieve forget"},
+		{"check", "reprieve verify"},
 		{"resume",
 		 "reprieve run` with the same command as before, `reprieve run -- COMMAND"},
 	};
@@ -82,7 +87,7 @@ static const char *other_programs_verb(const char *word)
 int command_refuse_unknown(const char *word, char **behind)
 {
 	auto_free char *as_job = NULL;
-	const char *meant, *nearest = NULL;
+	const char *meant, *nearest = NULL, *missing = child_missing_word(word);
 
 	if (word[0] == '-')
 		return refuse_option(word, behind);
@@ -96,7 +101,8 @@ int command_refuse_unknown(const char *word, char **behind)
 	meant = near_name(word, nearest, 0);
 	/* What can be run was to be run, mostly. */
 	if (child_check_command(word, NULL) == 0 || strpbrk(word, "=."))
-		as_job = text_format("; to run it as the job: `reprieve run -- %s%s`", word,
+		as_job = text_format("; to run it as the job: `reprieve run -- %s%s%s%s`",
+				     missing ? missing : "", missing ? " " : "", word,
 				     behind ? " ..." : "");
 	log_error("unknown verb '%s'%s%s%s: see `reprieve --help`%s", word, meant ? " (is " : "",
 		  meant ? meant : "", meant ? " meant?)" : "", as_job ? as_job : "");

@@ -181,8 +181,7 @@ static _Noreturn void exec_child(const struct child_options *options, const stru
 	_exit(127);
 }
 
-/* The word that a command lacks in front of it; NULL: nobody knows. */
-static const char *missing_word(const char *command)
+const char *child_missing_word(const char *command)
 {
 	if (text_matches(command, "^[A-Za-z0-9_]+="))
 		return "env";
@@ -195,7 +194,7 @@ static const char *missing_word(const char *command)
 static int describe_exec_failure(const char *command, int reason, struct err *err)
 {
 	bool missing = reason == ENOENT || reason == ENOTDIR;
-	const char *word = missing_word(command);
+	const char *word = child_missing_word(command);
 
 	if (!*command)
 		err_set(err, ERR_NOT_FOUND, "the command is empty: name a program");

@@ -151,6 +151,8 @@ void child_fill_standard_descriptors(void);
  * of a shell, 127 or 126, with `err`. What only the exec tells (an interpreter that is missing), it
  * does not. */
 int child_check_command(const char *command, struct err *err);
+/* The word that belongs in front of such a command: "env", "python3", "sh"; NULL: unknown. */
+const char *child_missing_word(const char *command);
 
 /* Our environment with the variables of `set` ("NAME=value") and without those of `unset`; both end
  * in NULL and may be NULL. The caller frees the array; the strings are borrowed. */

@@ -2,7 +2,9 @@
 import json
 import os
 import re
+import socket
 import subprocess
+import threading
 
 import pytest
 from harness import EXIT_CONFIGURATION, EXIT_USAGE, LIMIT, PYTHON, REPRIEVE, ROOT, SAVER, one_line
@@ -174,7 +176,7 @@ def test_help_of_a_verb(place):
     ([PYTHON, "train.py"], f"to run it as the job: `reprieve run -- {PYTHON} ...`"),
     (["true"], "to run it as the job: `reprieve run -- true`"),
     (["train.py"], "to run it as the job: `reprieve run -- train.py`"),
-    (["LR=3", "python3", "train.py"], "to run it as the job: `reprieve run -- LR=3 ...`"),
+    (["LR=3", "python3", "train.py"], "to run it as the job: `reprieve run -- env LR=3 ...`"),
     (["ls"], "that is `reprieve list`"),
     (["ps"], "that is `reprieve status`"),
     (["logs"], "that is `reprieve report --log`"),
@@ -186,6 +188,34 @@ def test_a_word_that_is_no_verb(place, words, says):
     result = place.query(*words)
     assert result.code == EXIT_USAGE and result.out == "", result
     assert says in one_line(result) and ("(is" in says) == ("(is" in result.err), result
+
+
+@pytest.mark.parametrize("words", [["LR=3", PYTHON, "job.py"], ["job.py"]], ids=["variable", "script"])
+def test_a_command_that_lacks_its_first_word(place, words):
+    """With the word that the line names, it runs."""
+    (place.path / "job.py").write_text("import numpy; print('ran')")
+    run = ["run", "--notice", "none", "--store", place.store, "--job", "job", "--"]
+    line = one_line(place.query(*run, *words))
+    again = place.query(*run, re.search(r"`reprieve run -- (\S+) ", line)[1], *words)
+    assert again.code == 0 and again.out == "ran\n", again
+
+
+@pytest.mark.parametrize("scheme, answer, says", [
+    ("https", "HTTP/1.1 400 Bad Request\r\n\r\n", "that server speaks http: write http:// in its endpoint"),
+    ("http", "", "if that server speaks https, write https:// in its endpoint"),
+    ("http", "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n", "400: Client sent an HTTP request to an HTTPS server."),
+], ids=["https", "http", "http-that-is-told"])
+def test_an_endpoint_of_the_other_scheme(place, scheme, answer, says):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        def serve():
+            while True:
+                with server.accept()[0] as client:
+                    client.recv(65536)
+                    client.sendall(answer.encode())
+        threading.Thread(target=serve, daemon=True).start()
+        result = place.query("list", "--store", "s3://bucket/prefix", AWS_ACCESS_KEY_ID="a", AWS_SECRET_ACCESS_KEY="b", REPRIEVE_STORE_PATIENCE="1s",
+                             AWS_ENDPOINT_URL_S3=f"{scheme}://127.0.0.1:{server.getsockname()[1]}")
+    assert result.code != 0 and result.err.rstrip().endswith(says), result
 
 
 def test_the_help_of_run_is_one_screen(place):
