@@ -3,6 +3,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+/* A number as people write it, 0.056 and not 0.056000000000000001. */
+#define DIGITS JSON_REAL_PRECISION(15)
+
 json_t *json_parse(const void *text, size_t size, struct err *err)
 {
 	json_error_t where;
@@ -81,9 +84,25 @@ json_t *json_integer_or_null(int64_t value)
 	return value >= 0 ? json_integer(value) : json_null();
 }
 
-json_t *json_rounded(double value)
+/* In place. */
+static void round_numbers(json_t *value)
 {
-	return json_real((double)(int64_t)(value * 1000 + (value < 0 ? -0.5 : 0.5)) / 1000);
+	double number = json_number_value(value);
+	const char *name;
+	json_t *member;
+	size_t i;
+
+	if (json_is_real(value) && number > -1e12 && number < 1e12)
+		json_real_set(value,
+			      (double)(int64_t)(number * 1000 + (number < 0 ? -0.5 : 0.5)) / 1000);
+	json_object_foreach(value, name, member) round_numbers(member);
+	json_array_foreach(value, i, member) round_numbers(member);
+}
+
+char *json_line(json_t *value)
+{
+	round_numbers(value);
+	return json_dumps(value, JSON_COMPACT | DIGITS);
 }
 
 void json_print(json_t *value, bool pretty)
@@ -94,7 +113,8 @@ void json_print(json_t *value, bool pretty)
 
 	if (json_is_object(value))
 		json_object_set_new(value, "schema", json_integer(JSON_SCHEMA));
-	json_dumpf(value, stdout, (pretty ? JSON_INDENT(2) : JSON_COMPACT) | JSON_DIGITS | ascii);
+	round_numbers(value);
+	json_dumpf(value, stdout, (pretty ? JSON_INDENT(2) : JSON_COMPACT) | DIGITS | ascii);
 	putchar('\n');
 	json_decref(value);
 }

@@ -30,16 +30,13 @@ int64_t json_seconds_or(json_t *object, const char *name, int64_t otherwise_ms);
 /* null for a negative one, which stands for an unknown one. Owned by the caller. */
 json_t *json_integer_or_null(int64_t value);
 
-/* Of a measure: at most three decimals. Owned by the caller. */
-json_t *json_rounded(double value);
-/* For json_dumps() and its like: a number as people write it, 0.056 and not 0.056000000000000001.
- */
-#define JSON_DIGITS JSON_REAL_PRECISION(15)
-
+/* The value on one line, its numbers with at most three decimals, which it has from then on. The
+ * caller frees; NULL: it is no text in UTF-8. */
+char *json_line(json_t *value);
 /* What scripts may rely on in all that --json prints: within one number, members are only added. */
 #define JSON_SCHEMA 1
-/* Prints the value on stdout, on one line or indented (`pretty`), an object with its "schema", and
- * releases it. */
+/* Prints the value on stdout, as json_line() or indented (`pretty`), an object with its "schema",
+ * and releases it. */
 void json_print(json_t *value, bool pretty);
 
 static inline void cleanup_json(json_t **value)

@@ -216,7 +216,7 @@ static void print_sum(const struct report_options *options, const char *store, c
 
 static json_t *milliseconds_json(int64_t ms)
 {
-	return ms < 0 ? json_null() : json_rounded((double)ms / 1000);
+	return ms < 0 ? json_null() : json_real((double)ms / 1000);
 }
 
 static json_t *account_json(const struct attempt_costs *costs)
@@ -225,7 +225,7 @@ static json_t *account_json(const struct attempt_costs *costs)
 		"{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:b, s:b, s:i, s:o}",
 		"attempt", (int)costs->number, "started", costs->started, "host", costs->host,
 		"outcome", costs->outcome, "source", costs->source, "notice_seconds",
-		costs->notice_seconds < 0 ? json_null() : json_rounded(costs->notice_seconds),
+		costs->notice_seconds < 0 ? json_null() : json_real(costs->notice_seconds),
 		"ran_seconds", milliseconds_json(costs->ran_ms), "lost_seconds",
 		milliseconds_json(costs->lost_ms), "unsaved_seconds",
 		milliseconds_json(costs->unsaved_ms), "kept_seconds",
@@ -249,14 +249,14 @@ static json_t *sum_json(const struct report_options *options, const struct attem
 			  milliseconds_json(sum->restore_ms), "saved_seconds",
 			  milliseconds_json(sum->saved_ms), "at_least", sum->lost_at_least,
 			  "goodput",
-			  sum->machines_ms > 0 ? json_rounded(attempt_costs_goodput(sum, false))
+			  sum->machines_ms > 0 ? json_real(attempt_costs_goodput(sum, false))
 					       : json_null());
 
 	if (options->prices.spot > 0)
-		json_object_set_new(json, "spot_cost", json_rounded(cost.spot));
+		json_object_set_new(json, "spot_cost", json_real(cost.spot));
 	if (options->prices.spot > 0 && options->prices.on_demand > 0) {
-		json_object_set_new(json, "on_demand_cost", json_rounded(cost.on_demand));
-		json_object_set_new(json, "saved_cost", json_rounded(cost.saved));
+		json_object_set_new(json, "on_demand_cost", json_real(cost.on_demand));
+		json_object_set_new(json, "saved_cost", json_real(cost.saved));
 	}
 	return json;
 }

@@ -96,7 +96,7 @@ static void settle_connection(struct control_request *request)
 
 void control_request_reply(struct control_request *request, json_t *reply)
 {
-	char *text = json_dumps(reply, JSON_COMPACT | JSON_DIGITS);
+	char *text = json_line(reply);
 
 	json_decref(reply);
 	if (!text || bytes_append(&request->output, text, strlen(text), NULL) < 0 ||
@@ -329,7 +329,7 @@ static int connect_socket(const char *path, int64_t deadline_ms, struct err *err
 /* Errors are ignored: the server may have replied and closed already, so the caller reads first. */
 static void send_request(int fd, json_t *request)
 {
-	char *text = json_dumps(request, JSON_COMPACT | JSON_DIGITS);
+	char *text = json_line(request);
 
 	if (text && send(fd, text, strlen(text), MSG_NOSIGNAL) >= 0)
 		(void)!send(fd, "\n", 1, MSG_NOSIGNAL);

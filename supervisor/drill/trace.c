@@ -209,13 +209,11 @@ void trace_json(const struct trace *trace, const struct trace_result *result)
 						lane->name, "machines", (int)lane->machines,
 						"finished", lane->finished, "exit_code",
 						lane->exit_code, "paid_seconds",
-						json_rounded((double)lane->paid_ms / 1000),
-						"goodput",
-						json_rounded(
-							trace_goodput(lane,
-								      undisturbed_ms(result)))));
+						json_real((double)lane->paid_ms / 1000), "goodput",
+						json_real(trace_goodput(lane,
+									undisturbed_ms(result)))));
 	}
 	json_print(json_pack("{s:i, s:o, s:o}", "preemptions", (int)trace->count, "speed",
-			     json_rounded(result->speed), "lanes", lanes),
+			     json_real(result->speed), "lanes", lanes),
 		   true);
 }

@@ -184,8 +184,7 @@ static void add_training(const struct training_progress *progress, json_t *statu
 		return;
 	training = json_pack("{s:I}", "step", (json_int_t)progress->step);
 	if (progress->mean_ms > 0)
-		json_object_set_new(training, "step_seconds",
-				    json_rounded(progress->mean_ms / 1000));
+		json_object_set_new(training, "step_seconds", json_real(progress->mean_ms / 1000));
 	add_age(training, "seconds", progress->step_ms);
 	json_object_set_new(status, "training", training);
 }

@@ -101,7 +101,7 @@ void notice_format_write_file(const char *path, const struct notice *stop)
 	}
 	about = notice_format_json(stop);
 	json_object_del(about, "seconds_left");
-	text = json_dumps(about, JSON_COMPACT | JSON_DIGITS);
+	text = json_line(about);
 	if (text)
 		held_directory_replace_file(path, text, strlen(text), NULL);
 }
@@ -155,7 +155,7 @@ char *notification_body(const char *url, json_t *facts)
 
 	if (!is_slack(url))
 		json_object_update(body, facts);
-	return json_dumps(body, JSON_COMPACT | JSON_DIGITS);
+	return json_line(body);
 }
 
 #define TIMEOUT_MS 5000

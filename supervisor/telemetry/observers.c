@@ -460,7 +460,7 @@ void event_log_add(struct event_log *event_log, const char *event, const char *f
 	/* Not earlier: `more` owns the arguments. */
 	if (event_log->fd < 0 && !event_log->on_event)
 		return;
-	text = json_dumps(line, JSON_COMPACT | JSON_DIGITS);
+	text = json_line(line);
 	if (!text)
 		return;
 	if (event_log->on_event)
