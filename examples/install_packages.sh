@@ -20,7 +20,7 @@ readonly run=(python3 python3-numpy python3-sklearn)
 readonly test=(clang libclang-rt-dev clang-tidy clang-format cloc shellcheck valgrind libcmocka-dev python3-pytest python3-pytest-xdist git lz4 tar strace util-linux procps
 	iproute2 bindfs tini openmpi-bin musl-tools libjemalloc2 libgoogle-perftools-dev
 	zsh fish mandoc
-	python3-yaml dumb-init catatonit crun podman bubblewrap charliecloud parallel mpich mmdebstrap golang-github-containers-common)
+	python3-yaml dumb-init catatonit crun podman bubblewrap charliecloud parallel mpich mmdebstrap lintian golang-github-containers-common)
 readonly radosgw=(ceph-mon ceph-osd ceph-common radosgw)
 readonly glusterfs=(glusterfs-client)
 readonly sshfs=(sshfs openssh-sftp-server)

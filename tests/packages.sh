@@ -58,6 +58,11 @@ check_deb() {
 	[ -z "$closed" ] || fail "not everybody can read $(head -n 3 <<<"$closed")"
 	check_runs "$scratch/unpacked/usr/bin/reprieve" "$scratch/unpacked/usr/lib/reprieve"
 	check_removal "$deb"
+	if command -v lintian >"$scratch/which"; then
+		lintian --allow-root --fail-on error,warning "$deb" >"$scratch/lintian.log" 2>&1 || fail "lintian: $(cat "$scratch/lintian.log")"
+	else
+		echo "lintian is not installed: the package is not held against Debian's policy"
+	fi
 }
 
 # What dpkg has put in place it takes away again, with the byte code that Python has written beside the module, and knows no more of it.
