@@ -253,9 +253,8 @@ static enum option_result read_run(struct drill_options *options, char **argv, s
 
 	if (!argv[0] || !text_equal(argv[0], "run"))
 		return err_set(err, ERR_INVALID,
-			       "behind `--` comes what is to be drilled, and with options of `run` "
-			       "it begins with `run`: reprieve drill -- run -c out -- python "
-			       "train.py");
+			       "behind `--` comes the command, or `run` with options of its own: "
+			       "reprieve drill -- run -c out -- python train.py");
 	while (argv[argc])
 		argc++;
 	result = run_options_parse(argc, argv, &run, err);
@@ -273,9 +272,8 @@ static enum option_result read_run(struct drill_options *options, char **argv, s
 	options->checkpoint_dir = relative_to_here(run.checkpoint_dir);
 	if (!options->checkpoint_dir)
 		return err_set(err, ERR_INVALID,
-			       "run: --checkpoint-dir %s: for a drill it has to be below the "
-			       "current directory, because each machine gets an empty one of its "
-			       "own",
+			       "run: --checkpoint-dir %s: for a drill, name one below the current "
+			       "directory: each machine has its own",
 			       run.checkpoint_dir);
 	/* A store of its own lies elsewhere. */
 	if (directory_check_run(

@@ -131,9 +131,8 @@ static int find_identity(const struct job_config *options, struct job_name *name
 	gang->goes_on = options->goes_on_without;
 	if (gang->goes_on && gang->members > 1 && options->shim == SHIM_USE_OFF)
 		return err_set(err, ERR_INVALID,
-			       "--on-preemption continue needs the shim: without it nothing says "
-			       "that the ranks were started again, and a checkpoint could be of "
-			       "two runs");
+			       "--on-preemption continue needs the shim, which alone sees that the "
+			       "ranks were started again");
 	if (gang->members > 1 || !gang->goes_on)
 		return 0;
 	return err_set(err, ERR_INVALID,
@@ -151,8 +150,7 @@ static void say_where_it_is_inside(const struct job_config *options, const struc
 	if (attempt && *attempt && outer && *outer && !text_equal(name->origin, "--job") &&
 	    !text_equal(name->origin, "REPRIEVE_JOB"))
 		log_note("%s attempt %.16s of job %.128s: this is job %s, by itself, with "
-			 "checkpoints in %s (REPRIEVE_JOB and the like are of the outer run here; "
-			 "--job NAME and --checkpoint-dir DIR choose)",
+			 "checkpoints in %s (--job and --checkpoint-dir choose)",
 			 inside ? "inside" : "submitted by", attempt, outer, name->text,
 			 options->checkpoint_dir);
 }
@@ -387,8 +385,8 @@ static int run_job(struct job *job)
 		log_note("%s", text);
 	say_who_it_is(job);
 	if (sigismember(&job->inherited->ignored, SIGTERM) == 1)
-		log_note("SIGTERM was ignored when this was started (trap '' TERM): it is a notice "
-			 "all the same, and the job starts with it ignored");
+		log_note("SIGTERM was ignored at the start (trap '' TERM): it is a notice all the "
+			 "same, and the job starts with it ignored");
 	say_where_it_is_inside(options, &job->name);
 	job->slurm_script = arm_parent_death_signal(&options->signal_rules);
 	return job_run(job);

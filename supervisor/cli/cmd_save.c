@@ -131,12 +131,11 @@ static void refuse_running(const struct store_command *command,
 
 	if (here)
 		log_error("job %s is running here (pid %d), and saving would take its place: "
-			  "`reprieve checkpoint --pid %d` asks it for a checkpoint; --take-over "
-			  "saves all the same",
+			  "`reprieve checkpoint --pid %d` asks it; or --take-over",
 			  command->job, pid, pid);
 	else
-		log_error("job %s may be running: attempt %u, begun %s on %s, has left no end "
-			  "record, and saving would take its place. If it is dead, use --take-over",
+		log_error("job %s may be running: attempt %u, begun %s on %s, has no end record: "
+			  "if it is dead, --take-over takes its place",
 			  command->job, newest->number,
 			  newest->created[0] ? newest->created : "at an unknown time", host);
 }
@@ -231,9 +230,8 @@ static int save(struct store_command *command, const struct save_options *option
 		status = save_snapshot(command->storage, options, &request, &result, &err);
 	else
 		status = err_set(&err, ERR_UNFIT,
-				 "%s holds logs and texts, and no checkpoint: a snapshot of it "
-				 "would be what job %s continues from. Name the directory with its "
-				 "checkpoints",
+				 "%s holds no checkpoint, and job %s would continue from a "
+				 "snapshot of it: name the directory with its checkpoints",
 				 options->directory, command->job);
 	storage_end_attempt(command->storage, attempt.number, status == 0 ? "saved" : "failed",
 			    NULL, NULL, NULL);

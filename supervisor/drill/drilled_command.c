@@ -74,8 +74,7 @@ int drilled_command_check(char *const *command, const char *written, const char 
 		if (names_path(*command, own) || (*written == '/' && names_path(*command, written)))
 			return err_set(err, ERR_INVALID,
 				       "'%s' names your own checkpoints, and each machine of a "
-				       "drill has its own: write %s there, relative to the current "
-				       "directory",
+				       "drill has its own: write %s there, which is relative",
 				       *command, relative);
 	}
 	return 0;

@@ -259,8 +259,7 @@ static int check_room(struct sandbox *sandbox, struct err *err)
 		return 0;
 	return err_set(err, ERR_NO_SPACE,
 		       "the current directory is too large: %s for each of %" PRIu64
-		       " machines, and %s has %s. --exclude what the job does not need, or name "
-		       "another place by TMPDIR or --directory",
+		       " machines, and %s has %s: --exclude what the job does not need",
 		       text_bytes(bytes, needed, sizeof(needed)), machines, sandbox->scratch,
 		       text_bytes(free_bytes, room, sizeof(room)));
 }

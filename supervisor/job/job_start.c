@@ -34,8 +34,8 @@ static int check_directory(struct job *job, const char **advice, struct err *err
 		return -1;
 	*advice = DIRECTORY_CHECK_CHOOSE;
 	if (job->store && directory_check_is_working_directory(job->options->checkpoint_dir))
-		log_warn("the checkpoint directory is the working directory: everything in %s is "
-			 "saved with the checkpoints, and replaced by a restore",
+		log_warn("the checkpoint directory is the working directory: all of %s is saved, "
+			 "and replaced by a restore",
 			 job->workspace.directory);
 	return job->options->directory_chosen ? workspace_prepare(&job->workspace, err) : 0;
 }
@@ -422,8 +422,7 @@ static void warn_of_orphans(const struct job *job)
 
 		if (!*orphan->store || !job->store || is_same_store(orphan->store, job->store))
 			log_warn("an earlier run of job %s, whose supervisor was killed, still "
-				 "runs on this machine (process %d): what it saves is not made "
-				 "durable. End it, unless it is to go on",
+				 "runs here (process %d), and is not saved: end it",
 				 orphan->job, (int)orphan->job_pid);
 	}
 }
@@ -439,8 +438,8 @@ static void report_late_refusal(struct job *job)
 		log_error("nothing of this run is saved: %s", job->resume_err.text);
 	} else if (job->resume.in_use) {
 		job->reports.failed = true;
-		log_error("nothing of this run is saved: %s, and both write there: end one of "
-			  "them, and start it again with its own --checkpoint-dir",
+		log_error("nothing of this run is saved: %s, and both write there: end one, and "
+			  "start it with its own --checkpoint-dir",
 			  job->resume_err.text);
 	} else {
 		report_our_failure(&job->reports, "checkpoints will not be saved",

@@ -163,8 +163,8 @@ static void say_left_alone(const struct detachment *detachment, const struct pro
 	if (!left || detachment->expected ||
 	    !strstr(process_describe(left, text, sizeof(text)), "python"))
 		return;
-	log_note("the command has exited and left process %d (%s) running, which is neither waited "
-		 "for nor saved: run it without \"&\", or with --job NAME to have it waited for",
+	log_note("the command has exited and left process %d (%s) running; it is not supervised: "
+		 "drop the \"&\", or use --job NAME",
 		 (int)left->pid, text);
 }
 

@@ -259,8 +259,8 @@ static void log_nothing_written(const struct reports *reports, const struct run_
 				  : "set --checkpoint-dir to where the job saves",
 			  end->outcome.exit_code);
 	else
-		log_error("%s, and the newest work is NOT durable: the job has not saved yet, as "
-			  "far as was seen: nothing was written to %s (exit %d)",
+		log_error("%s, and the newest work is NOT durable: as far as was seen, nothing was "
+			  "written to %s (exit %d)",
 			  how, run->directory, end->outcome.exit_code);
 }
 
@@ -358,9 +358,8 @@ static void say_line(const struct reports *reports, const struct run_facts *run,
 		log_note("preempted; durable: %s. %s (exit %d)", durable, again, code);
 		return;
 	case END_GANG_LOST:
-		log_error("the job has finished here, but what the members have left in the end is "
-			  "NOT durable, because the parts of all did not come together; durable: "
-			  "%s. Start all members again (exit %d)",
+		log_error("the job has finished here, but the members' parts make no whole: it is "
+			  "NOT durable; durable: %s; start all (exit %d)",
 			  durable, code);
 		return;
 	case END_STRICT:
@@ -394,9 +393,8 @@ static void say_line(const struct reports *reports, const struct run_facts *run,
 			 durable, again, code);
 		return;
 	case END_STOPPED_UNSAVED:
-		log_note("the job was told to end, and ended before it had saved anything: nothing "
-			 "was written to %s, and the same command starts it from the beginning. If "
-			 "it saves elsewhere, name that place with --checkpoint-dir (exit %d)",
+		log_note("the job was told to end before it had saved: nothing was written to %s "
+			 "(if elsewhere: --checkpoint-dir) (exit %d)",
 			 run->directory, code);
 		return;
 	case END_SILENT:

@@ -192,10 +192,9 @@ static void say_elsewhere(struct reports *reports)
 	save_place_directory(path, run.directory, own, sizeof(own));
 	text_elide(watched, sizeof(watched), run.directory);
 	if (here)
-		log_warn("the job also saves in %s (%s), which is not watched: that does not come "
-			 "back on another machine. If it resumes from there as well as from %s, "
-			 "set --checkpoint-dir to one directory for all that it saves%s",
-			 own, name ? name + 1 : path, watched, how);
+		log_warn("the job also saves in %s (%s), which is not watched: set "
+			 "--checkpoint-dir to one directory for all%s",
+			 own, name ? name + 1 : path, how);
 	else if (ended)
 		log_warn("%s is durable: the job has saved in %s, and nothing in %s, which is "
 			 "watched (%s)",

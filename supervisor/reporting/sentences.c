@@ -59,8 +59,8 @@ static void plan(struct reports *reports, const struct told *told)
 static void not_asked(struct reports *reports, const struct told *told)
 {
 	(void)reports;
-	log_note("the job is not asked for a checkpoint%s: it trains on until no further save is "
-		 "due in time, and its newest complete checkpoint is used",
+	log_note("the job is not asked for a checkpoint%s: its newest complete one is used, once "
+		 "no further save is due in time",
 		 told->run.ask_chosen ? " (--checkpoint-signal none)"
 				      : ", because no way to ask it is known");
 }
@@ -76,7 +76,7 @@ static void cannot_ask(struct reports *reports, const struct told *told)
 	 * that it most likely cannot. */
 	if (run->rules->ask == REQUEST_AUTO)
 		log_note("the job cannot be asked for a checkpoint: %s; those that it saves by "
-			 "itself count%s (`reprieve explain python` says how a job can be asked)",
+			 "itself count%s (`reprieve explain python`)",
 			 told->text,
 			 retries ? ", and it trains on until no further one is due in time" : "");
 	else if (run->handler_unseen)
@@ -93,9 +93,8 @@ static void no_way_to_ask(struct reports *reports, const struct told *told)
 	if (reports->said_no_way)
 		return;
 	reports->said_no_way = true;
-	log_warn("the job is not asked for a checkpoint: no way to ask it is known "
-		 "(--checkpoint-signal, --checkpoint-command, `reprieve explain python`); those "
-		 "that it saves by itself count");
+	log_warn("the job is not asked for a checkpoint: no way to ask it is known; those that it "
+		 "saves count (`reprieve explain python`)");
 }
 
 static void saving_quietly(struct reports *reports, const struct told *told)

@@ -38,9 +38,8 @@ static void tell_meant(struct sigterm_hold *sigterm_hold, const struct held_proc
 	if (process->sender > 0)
 		snprintf(sender, sizeof(sender), "process %d", (int)process->sender);
 	if (!sigterm_hold->said_meant)
-		log_note("%s has sent SIGTERM to process %d of the job, and not to reprieve: the "
-			 "job gets it, but it is no notice (to preempt the job, send it to process "
-			 "%d)",
+		log_note("%s has sent SIGTERM to process %d of the job, which gets it: a notice "
+			 "would be one to reprieve (process %d)",
 			 sender, (int)process->pid, (int)getpid());
 	sigterm_hold->said_meant = true;
 }
@@ -71,7 +70,7 @@ static void decide_held_processes(struct sigterm_hold *sigterm_hold)
 		waits |= verdict == SIGTERM_HOLD_WAIT;
 		if (verdict == SIGTERM_HOLD_KEEP && !sigterm_hold->said)
 			log_note("holding back the SIGTERM that also reached the job's processes "
-				 "until the checkpoint is saved (--shield off disables this)");
+				 "until the checkpoint is saved (--shield off)");
 		sigterm_hold->said |= verdict == SIGTERM_HOLD_KEEP;
 		sigterm_hold->processes[left++] = process;
 	}

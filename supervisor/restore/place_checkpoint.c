@@ -45,9 +45,8 @@ static void log_other_job(const struct start *start)
 	char id[SNAPSHOT_ID_TEXT];
 
 	if (start->facts.of_other && start->plan.action == RECONCILE_KEEP)
-		log_note("%s holds newer files, of job %s; this job goes on from them and not from "
-			 "its newest snapshot (--restore %s goes back to that; --job NAME keeps "
-			 "jobs apart)",
+		log_note("%s holds newer files, of job %s; this job goes on from them (--restore "
+			 "%s: from its own; --job NAME keeps jobs apart)",
 			 directory, other, snapshot_id_format(start->facts.start, id));
 	else
 		log_note("%s held files of job %s: %s (a --checkpoint-dir of its own keeps jobs "
@@ -186,8 +185,7 @@ static int place_for_gang(struct start *start, struct err *err)
 		return -1;
 	if (aside)
 		log_warn("%s held files of an earlier start, from which the gang does not go on; "
-			 "they were moved to %s (to go on from them, a step with the files of all "
-			 "ranks has to be copied into a new --checkpoint-dir)",
+			 "they were moved to %s",
 			 workspace->directory, aside);
 	return 0;
 }
@@ -358,8 +356,8 @@ static int take_all_parts(struct start *start, const struct err *unfit, struct e
 	resharding = resharding_judge(&all);
 	if (!resharding.fits)
 		return err_set(err, ERR_UNFIT,
-			       "%s. To go on with %u all the same, give each the files of all with "
-			       "--parts all; that the job can read them so, nothing says: %s",
+			       "%s. To go on with %u, give each the files of all with --parts all; "
+			       "nothing says that the job can read them: %s",
 			       unfit->text, start->request->gang.members, resharding.why);
 	log_note("snapshot %s was taken by %u machine%s, and now there %s %u: %s",
 		 snapshot_id_format(id, text), all.members ? all.members : 1,

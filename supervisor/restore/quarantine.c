@@ -124,10 +124,8 @@ void quarantine_log_way_back(const struct workspace *workspace, const char *wher
 {
 	auto_free char *back = quarantine_command_back(workspace, where);
 
-	log_note("to go on from it, if you know that all of its save is in there: end this run, "
-		 "%s, and start it once with --restore none. It does not come to this where the "
-		 "files of a save have a number in their names, or are written beside the old ones "
-		 "and renamed at the end",
+	log_note("to go on from it, if all of its save is in there: end this run, %s, and start it "
+		 "once with --restore none",
 		 back);
 }
 
@@ -229,7 +227,7 @@ void quarantine_make_room(struct workspace *workspace)
 	path = text_format("%s/quarantine", workspace->beside);
 	word = text_shell_word(path);
 	if (quarantine_is_large(held, own, available))
-		log_warn("%s/quarantine holds %s that were moved aside at this and earlier starts, "
-			 "and are not removed: keep the files you need, then rm -r %s",
+		log_warn("%s/quarantine holds %s that were moved aside at this and earlier starts: "
+			 "keep what you need, then rm -r %s",
 			 workspace->beside, text_bytes(held, size, sizeof(size)), word);
 }

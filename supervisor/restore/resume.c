@@ -117,9 +117,8 @@ static void log_store(struct start *start)
 	    *storage_describe(storage, text, sizeof(text)))
 		log_note("store %s: %s", url, text);
 	if (storage_looks_first(storage))
-		log_warn("store %s: with REPRIEVE_S3_CONDITIONAL=off, two machines that run this "
-			 "job at the same time can overwrite each other's work: run it on one at a "
-			 "time",
+		log_warn("store %s: REPRIEVE_S3_CONDITIONAL=off: two machines can overwrite each "
+			 "other's work: run this job on one at a time",
 			 url);
 	log_new_store(start->request, storage);
 }
@@ -282,8 +281,8 @@ static int check_newest(struct storage *storage, uint32_t number, struct cancel 
 	    history.count == 0 || history.items[0].number <= number)
 		return 0;
 	return err_set(err, ERR_EXISTS,
-		       "not started: attempt %u has taken over while this one was restoring: the "
-		       "job was started twice, and the later start goes on",
+		       "not started: attempt %u has taken over during the restore: the job was "
+		       "started twice, and the later start goes on",
 		       history.items[0].number);
 }
 
@@ -328,15 +327,12 @@ static int refuse_all_damaged(struct start *start, struct err *err)
 				  start->cancel, &why) < 0 &&
 	    why.kind == ERR_CORRUPT)
 		return err_wrap(err,
-				"not started: every snapshot of job %s is damaged, and the record "
-				"of the newest one cannot be read, so that nothing in it can be "
-				"fetched: put that file back from a copy of the store, if there is "
-				"one; --restore none begins from scratch",
+				"not started: every snapshot of job %s is damaged, and so is the "
+				"newest one's record; --restore none begins anew",
 				start->request->job);
 	return err_wrap(err,
 			"not started: every snapshot of job %s is damaged; reprieve verify names "
-			"the files, reprieve restore ID DIR --exclude FILE fetches the others, and "
-			"--restore none begins from scratch",
+			"the files; --restore none begins anew",
 			start->request->job);
 }
 
@@ -591,9 +587,8 @@ static void choose_newest(struct resume_request *request)
 	char id[SNAPSHOT_ID_TEXT];
 
 	snapshot_id_format(request->this_one, id);
-	log_note("--restore %s counts once, and an earlier start of this command has done it: this "
-		 "one goes on from what is newest (to go back once more: reprieve restore %s %s, "
-		 "and start it once with --restore none)",
+	log_note("--restore %s counts once, and an earlier start did it; to go back again: "
+		 "reprieve restore %s %s, then run --restore none",
 		 id, id, request->workspace->directory);
 	request->policy = RESTORE_LATEST;
 }

@@ -69,14 +69,13 @@ static int stage_snapshot(struct start *start, const struct path_set *left_out, 
 	return status;
 }
 
-/* Of the parts of several members. */
+/* Warns about files that differ between members. */
 static void log_clashes(const struct restore_result *restored, bool shared)
 {
 	if (restored->clashes > 0)
-		log_warn("%u file%s of the same name but with other content at another member (%s "
-			 "of member %u was taken, and not that of member %u): if each member is to "
-			 "have its own files alone, %s",
-			 restored->clashes, restored->clashes == 1 ? " is" : "s are",
+		log_warn("%u file%s other content at another member (%s of member %u was taken, "
+			 "and not that of member %u): %s",
+			 restored->clashes, restored->clashes == 1 ? " has" : "s have",
 			 restored->clash_path, restored->clash_kept, restored->clash_left,
 			 shared ? "give each a --checkpoint-dir of its own" : "use --parts own");
 }
@@ -116,19 +115,19 @@ static void log_moved_aside(const struct start *start, const char *aside)
 			 here->newer ? ", which is newer" : "");
 	else if (here->newer)
 		text_set(what, sizeof(what), ", and are newer");
+	log_warn("%s held files that are not in the snapshot%s%s; they were moved to %s", directory,
+		 what,
+		 here->newer && start->request->gang.members > 1
+			 ? ", but which the members had not committed together"
+			 : "",
+		 aside);
 	if (start->request->gang.members > 1)
-		log_warn("%s held files that are not in the snapshot%s%s; they were moved to %s. "
-			 "To go on from them, if a step in there has the files of all ranks: end "
-			 "all members, cp -a that step's into a new directory, and start all once "
-			 "with --restore none and that --checkpoint-dir",
-			 directory, what,
-			 here->newer ? ", but which the members had not committed together" : "",
-			 aside);
+		log_note("To go on from them: if a step in there has the files of all ranks, copy "
+			 "it and start all there with --restore none");
 	else
-		log_warn("%s held files that are not in the snapshot%s; they were moved to %s. To "
-			 "go on from them%s, end this run, %s, and start it once with --restore "
+		log_note("To go on from them%s, end this run, %s, and start it once with --restore "
 			 "none",
-			 directory, what, aside, but, back);
+			 but, back);
 }
 
 #define POINTER_MOST 1024
@@ -223,9 +222,8 @@ static void add_lost_file(void *arg, const char *path)
 static void log_salvage(const char *id, const struct path_set *left_out,
 			const struct path_list *lost)
 {
-	log_warn("snapshot %s is damaged, and so is every older one: its newest checkpoint is "
-		 "whole and is restored, without %zu file%s of older checkpoints or that are "
-		 "written all the time (%s%s)",
+	log_warn("snapshot %s and every older one are damaged: its newest checkpoint is restored, "
+		 "without %zu other file%s (%s%s)",
 		 id, left_out->count, left_out->count == 1 ? "" : "s", lost->paths[0],
 		 left_out->count > 1 ? ", ..." : "");
 }

@@ -49,9 +49,8 @@ int labels_add(json_t *labels, const char *text, struct err *err)
 		auto_free char *name = text_copy_n(item, length);
 		if (is_reserved(name))
 			return err_set(err, ERR_INVALID,
-				       "label '%s' is reserved for the metrics or for Prometheus "
-				       "(run, state, source, job, instance, __*): choose another "
-				       "name, such as my_%s",
+				       "label '%s' is reserved (run, state, source, job, instance, "
+				       "__*): choose another name, such as my_%s",
 				       name, name);
 		auto_free char *value =
 			text_copy_n(item + length + 1, strcspn(item + length + 1, ","));

@@ -255,8 +255,8 @@ static void check_log(const char *path)
 	slash[slash == directory] = '\0';
 	auto_close int there = held_directory_open(directory, &why);
 	if (there < 0 && why.kind == ERR_NOT_FOUND)
-		log_warn("--log: there is no directory %s: nothing of %s can be kept (Reprieve "
-			 "does not write it: name the file that the job's own output goes to)",
+		log_warn("--log: there is no directory %s, so nothing of %s is kept: name the file "
+			 "that the job's output goes to",
 			 directory, path);
 }
 

@@ -254,8 +254,8 @@ def test_a_gang_goes_on_from_what_was_moved_aside_as_the_warning_says(place, tmp
     assert {path.name for path in (shared / f"step_{step}").iterdir()} == {"shard_0.bin", "shard_1.bin"}
     second = Gang(place, 2, 2, directories=[shared] * 2, steps=100000).start_all()
     assert max(second.resumed()) < step, f"{second}"
-    later, said = re.search(r"up to step (\d+), which is newer, but which the members had not committed together; they were moved to (\S+)\. To go "
-                            r"on from them, if a step in there has the files of all ranks", second.runs[0].err).groups()
+    later, said = re.search(r"up to step (\d+), which is newer, but which the members had not committed together; they were moved to (\S+)\n.*: To go "
+                            r"on from them: if a step in there has the files of all ranks", second.runs[0].err).groups()
     assert int(later) >= step, f"{second}"
     second.kill_all()
     fresh = tmp_path / "fresh"

@@ -90,7 +90,7 @@ def test_a_job_that_may_run_elsewhere_keeps_its_place(place, other):
     run.wait_for_event("durable")
     run.kill()
     refused = by_hand(place, "save", other)
-    assert refused.code == 78 and "on elsewhere, has left no end record" in refused.err, refused
+    assert refused.code == 78 and "on elsewhere, has no end record" in refused.err, refused
     assert by_hand(place, "save", other, "--take-over").code == 0
 
 

@@ -1,4 +1,5 @@
 """Mistakes that new users make: each is one line that names what is wrong and what to do, and an exit code that reprieve(1) lists."""
+import importlib.util
 import json
 import os
 import re
@@ -188,6 +189,16 @@ def test_a_word_that_is_no_verb(place, words, says):
     result = place.query(*words)
     assert result.code == EXIT_USAGE and result.out == "", result
     assert says in one_line(result) and ("(is" in says) == ("(is" in result.err), result
+
+
+def test_each_message_is_short():
+    """At most 120 characters, as CONTRIBUTING.md says, but for what is left of the longer ones: their number only falls."""
+    spec = importlib.util.spec_from_file_location("list_messages", ROOT / "tests" / "list_messages.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found = module.messages(ROOT)
+    assert len(found) > 500 and "unknown verb '%s': that is `%s`" in found
+    assert sum(len(text) > 120 for text in found) <= 26, [text for text in found if len(text) > 120]
 
 
 @pytest.mark.parametrize("words", [["LR=3", PYTHON, "job.py"], ["job.py"]], ids=["variable", "script"])

@@ -305,7 +305,7 @@ def test_a_whole_file_is_not_put_beside_the_older_rest_of_its_set(place):
     assert "model.pkl is not used: it is whole, but its writer ended before all of its save was known to be" in started.err, started
     assert "torn" not in started.err, started
     # The way back that is said leads back, also where it is taken: once, and in one start.
-    [back] = re.findall(r"if you know that all of its save is in there: end this run, (cp -a .*), and start it once with --restore none", started.err)
+    [back] = re.findall(r"if all of its save is in there: end this run, (cp -a .*), and start it once with --restore none", started.err)
     subprocess.run(["sh", "-c", back], check=True)
     again = listing(place, "--restore", "none")
     assert sorted(again.out.split()) == ["model.pkl", "optim.pkl"], again

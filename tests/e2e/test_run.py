@@ -705,7 +705,7 @@ def test_a_job_that_outlives_its_supervisor_is_spoken_of_elsewhere(place):
     first.wait()
     for _ in range(2):
         elsewhere = place.run("true", directory=place.path / "elsewhere", options=())
-        assert elsewhere.wait() == 0 and f"still runs on this machine (process {first.job_pid})" in elsewhere.err, elsewhere
+        assert elsewhere.wait() == 0 and f"still runs here (process {first.job_pid})" in elsewhere.err, elsewhere
     other = place.query("run", "--store", place.store, "--job", "other", "-c", place.path / "elsewhere", "--", "true")
     assert other.code == 0 and "still runs" not in other.err, other
     # Nor has a job of that name in another store.

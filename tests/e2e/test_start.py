@@ -365,7 +365,7 @@ def test_under_any_other_command_it_is_an_init(place, plain):
         run = plain("sh", "-c", f"{PYTHON} {script} & exit 3")
         assert run.wait() == 3 and run.err == "", run
         run = plain("sh", "-c", f"{PYTHON} {script} & exit 0")
-        assert run.wait() == 0 and "neither waited for nor saved" in run.err, run
+        assert run.wait() == 0 and "it is not supervised" in run.err, run
     finally:
         subprocess.run(["pkill", "-KILL", "-f", str(script)])  # nobody waits for them
 

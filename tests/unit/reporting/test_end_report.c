@@ -61,9 +61,8 @@ static const struct {
 	 "another start goes back again (exit 3)\n"},
 	/* One that saves nothing and is told to end, as long as it is no user's Ctrl-C. */
 	{OUTCOME_STOPPED, NOTICED | NOTHING_DURABLE | UNMANAGED,
-	 "the job was told to end, and ended before it had saved anything: nothing was written to "
-	 "/checkpoints, and the same command starts it from the beginning. If it saves elsewhere, "
-	 "name that place with --checkpoint-dir (exit 3)\n"},
+	 "the job was told to end before it had saved: nothing was written to /checkpoints (if "
+	 "elsewhere: --checkpoint-dir) (exit 3)\n"},
 	{OUTCOME_STOPPED, NOTHING_DURABLE | UNMANAGED, ""},
 	{OUTCOME_FINISHED, NOTICED | NOTHING_DURABLE | UNMANAGED, ""},
 	{OUTCOME_PREEMPTED, 0, "soon after it was asked for a checkpoint"},
@@ -87,7 +86,7 @@ static const struct {
 	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | LACKS_NEWEST | PENDING,
 	 "preempted, and the newest work is NOT durable; durable: 0000"},
 	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | NOTHING_DURABLE | EMPTY,
-	 "as far as was seen: nothing was written to /checkpoints (exit 3)"},
+	 "as far as was seen, nothing was written to /checkpoints (exit 3)"},
 	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | NOTHING_DURABLE | LACKS_NEWEST,
 	 "is NOT durable: its files were written again before all of them had been left"},
 	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | LACKS_NEWEST | PENDING | FIXED_NAMES,
@@ -111,7 +110,7 @@ static const struct {
 	 "cut off; durable: 000003-000012 (step 50, 3.0 s before the end) (exit 3)\n"},
 	{OUTCOME_NOT_DURABLE, 0,
 	 "but --strict turns the failure above into an error; durable: 0000"},
-	{OUTCOME_NOT_DURABLE, LOST, "parts of all did not come together; durable: 0000"},
+	{OUTCOME_NOT_DURABLE, LOST, "parts make no whole: it is NOT durable; durable: 0000"},
 };
 
 static void start(struct told_run *run, unsigned so)
