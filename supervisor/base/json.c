@@ -84,6 +84,11 @@ json_t *json_integer_or_null(int64_t value)
 	return value >= 0 ? json_integer(value) : json_null();
 }
 
+json_t *json_seconds(int64_t milliseconds)
+{
+	return milliseconds < 0 ? json_null() : json_real((double)milliseconds / 1000);
+}
+
 /* In place. */
 static void round_numbers(json_t *value)
 {

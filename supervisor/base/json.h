@@ -29,6 +29,7 @@ int64_t json_seconds_or(json_t *object, const char *name, int64_t otherwise_ms);
 
 /* null for a negative one, which stands for an unknown one. Owned by the caller. */
 json_t *json_integer_or_null(int64_t value);
+json_t *json_seconds(int64_t milliseconds);
 
 /* The value on one line, its numbers with at most three decimals, which it has from then on. The
  * caller frees; NULL: it is no text in UTF-8. */

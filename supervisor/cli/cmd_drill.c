@@ -126,9 +126,6 @@ static const struct option_row preemption_rows[] = {
 		"instead: play these preemptions, each a line of SECONDS [NOTICE], and say what of the "
 		"time paid for counts, beside 40 lines of bash",
 		OPTION_TEXT(struct drill_options, trace), .least = 1},
-	{"speed", 0, "N", NULL,
-		"play the trace N times as fast (default: in the time that the job takes)",
-		OPTION_NUMBER(struct drill_options, scenario.speed), .least = 1, .most = 1000000},
 	{"timeout", 0, "DURATION", NULL,
 		"end the whole drill after so long; what has not taken place by then proves nothing",
 		OPTION_DURATION(struct drill_options, scenario.timeout_ms), .least = 1},
@@ -433,24 +430,18 @@ static int write_html(const char *path, const struct scenario *scenario, struct 
 	return file_write(path, text, strlen(text), err) < 0 ? err_wrap(err, "--html") : 0;
 }
 
-static void trace_result_release(struct trace_result *result)
-{
-	sandbox_release(&result->sandbox);
-}
-AUTO(struct trace_result, trace_result_release);
-
 /* 0: the job has finished under reprieve; 1: it has not; 2: the trace was cut. */
 static int run_trace(const struct drill_options *options)
 {
 	auto_(bytes_release) struct bytes text = {0};
 	auto_free struct trace *trace = memory_new(sizeof(*trace));
-	auto_(trace_result_release) struct trace_result result = {.speed = 0};
+	auto_(sandbox_release) struct sandbox sandbox = {0};
+	struct trace_result result = {.sandbox = &sandbox};
 	struct err err = {0};
 	bool read = file_read(options->trace, &text, &err) == 0 &&
 		    bytes_append(&text, "", 1, &err) == 0 &&
 		    trace_parse((char *)text.data, trace, &err) == 0;
 	bool played;
-	int signal;
 
 	if (!read) {
 		err_wrap(&err, "--trace %s", options->trace);
@@ -458,11 +449,10 @@ static int run_trace(const struct drill_options *options)
 		return report_failure(&err, 0);
 	}
 	played = trace_play(&options->scenario, trace, &result, &err) == 0;
-	signal = result.sandbox.signal;
-	if (result.sandbox.scratch && !options->scenario.directory && !options->keep)
-		file_remove_tree(result.sandbox.scratch, NULL);
-	if (!played && signal != SIGALRM)
-		return report_failure(&err, signal);
+	if (sandbox.scratch && !options->scenario.directory && !options->keep)
+		file_remove_tree(sandbox.scratch, NULL);
+	if (!played && sandbox.signal != SIGALRM)
+		return report_failure(&err, sandbox.signal);
 	if (options->json)
 		trace_json(trace, &result);
 	else

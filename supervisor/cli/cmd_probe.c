@@ -31,7 +31,7 @@ static void print_probe_result(struct probe_run *probe_run, const char *job, jso
 	auto_json json_t *line =
 		json_pack("{s:s, s:b, s:s, s:o}", "job", job, "ok", answer.passed, "phase",
 			  answer.phase, "at_risk_seconds",
-			  at_risk_ms < 0 ? json_null() : json_real((double)at_risk_ms / 1000));
+			  json_seconds(at_risk_ms));
 
 	probe_run->failed |= !answer.passed;
 	if (probe_run->json)

@@ -214,11 +214,6 @@ static void print_sum(const struct report_options *options, const char *store, c
 	print_cost(options, sum);
 }
 
-static json_t *milliseconds_json(int64_t ms)
-{
-	return ms < 0 ? json_null() : json_real((double)ms / 1000);
-}
-
 static json_t *account_json(const struct attempt_costs *costs)
 {
 	return json_pack(
@@ -226,13 +221,12 @@ static json_t *account_json(const struct attempt_costs *costs)
 		"attempt", (int)costs->number, "started", costs->started, "host", costs->host,
 		"outcome", costs->outcome, "source", costs->source, "notice_seconds",
 		costs->notice_seconds < 0 ? json_null() : json_real(costs->notice_seconds),
-		"ran_seconds", milliseconds_json(costs->ran_ms), "lost_seconds",
-		milliseconds_json(costs->lost_ms), "unsaved_seconds",
-		milliseconds_json(costs->unsaved_ms), "kept_seconds",
-		milliseconds_json(costs->kept_ms), "restore_seconds",
-		milliseconds_json(costs->restore_ms), "snapshots", (int)costs->snapshots,
-		"interrupted", costs->interrupted, "at_least", costs->at_least, "machines",
-		(int)costs->machines, "superseded_by",
+		"ran_seconds", json_seconds(costs->ran_ms), "lost_seconds",
+		json_seconds(costs->lost_ms), "unsaved_seconds", json_seconds(costs->unsaved_ms),
+		"kept_seconds", json_seconds(costs->kept_ms), "restore_seconds",
+		json_seconds(costs->restore_ms), "snapshots", (int)costs->snapshots, "interrupted",
+		costs->interrupted, "at_least", costs->at_least, "machines", (int)costs->machines,
+		"superseded_by",
 		costs->superseded_by > 0 ? json_integer(costs->superseded_by) : json_null());
 }
 
@@ -243,12 +237,11 @@ static json_t *sum_json(const struct report_options *options, const struct attem
 	json_t *json =
 		json_pack("{s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "attempts",
 			  (int)sum->attempts, "preemptions", (int)sum->interruptions, "announced",
-			  (int)sum->announced, "ran_seconds", milliseconds_json(sum->ran_ms),
-			  "lost_seconds", milliseconds_json(sum->lost_ms), "kept_seconds",
-			  milliseconds_json(sum->kept_ms), "restore_seconds",
-			  milliseconds_json(sum->restore_ms), "saved_seconds",
-			  milliseconds_json(sum->saved_ms), "at_least", sum->lost_at_least,
-			  "goodput",
+			  (int)sum->announced, "ran_seconds", json_seconds(sum->ran_ms),
+			  "lost_seconds", json_seconds(sum->lost_ms), "kept_seconds",
+			  json_seconds(sum->kept_ms), "restore_seconds",
+			  json_seconds(sum->restore_ms), "saved_seconds",
+			  json_seconds(sum->saved_ms), "at_least", sum->lost_at_least, "goodput",
 			  sum->machines_ms > 0 ? json_real(attempt_costs_goodput(sum, false))
 					       : json_null());
 

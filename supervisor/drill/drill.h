@@ -120,6 +120,7 @@ char *path_below(const char *path, const char *from);
 int sandbox_make(struct sandbox *sandbox, const struct scenario_options *options, struct err *err);
 /* Frees the strings; the files stay. */
 void sandbox_release(struct sandbox *sandbox);
+AUTO(struct sandbox, sandbox_release);
 
 /* Starts `reprieve run` on a machine, which gets its own copy of the user's directory, unless it
  * has one. `start` 0 is undisturbed. Blocks while that is copied; fails as sandbox_wait_turn(). */
@@ -155,7 +156,6 @@ struct scenario_options {
 	unsigned lost_most;      /* steps by each preemption; UINT_MAX: any */
 	bool verbose;            /* copies the machines' logs to stderr */
 	bool of_trace;           /* `notice_ms` is the longest one */
-	unsigned speed;          /* of the trace; 0: that it fits the job's time */
 	const char *script;      /* the text of examples/bash/trap_and_sync.sh */
 	const char *save_signal; /* its SAVE_SIGNAL: "TERM" */
 	struct step_patterns patterns;
@@ -248,7 +248,7 @@ struct lane {
 #define TRACE_LANES 3
 
 struct trace_result {
-	struct sandbox sandbox;
+	struct sandbox *sandbox; /* the caller's */
 	double speed;
 	struct lane lanes[TRACE_LANES]; /* the first is undisturbed */
 };

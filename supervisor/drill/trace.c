@@ -132,15 +132,15 @@ int trace_play(const struct scenario_options *options, const struct trace *trace
 		{.kind = LANE_SCRIPT, .name = "script"},
 	};
 	const struct trace none = {.count = 0};
-	int played = sandbox_make(&result->sandbox, options, err);
+	int played = sandbox_make(result->sandbox, options, err);
 
 	memcpy(result->lanes, lanes, sizeof(lanes));
-	result->speed = options->speed;
+	result->speed = 1;
 	for (size_t i = 0; played == 0 && i < TRACE_LANES; i++) {
 		struct lane *lane = &result->lanes[i];
 
-		played = play_lane(&result->sandbox, i > 0 ? trace : &none, result->speed, lane,
-				   err);
+		played =
+			play_lane(result->sandbox, i > 0 ? trace : &none, result->speed, lane, err);
 		if (played == 0 && i == 0 && !lane->finished)
 			return err_set(err, ERR_INVALID, "the job ends with %d undisturbed%s%s",
 				       lane->exit_code, *lane->said ? ": " : "", lane->said);
@@ -149,7 +149,7 @@ int trace_play(const struct scenario_options *options, const struct trace *trace
 			       lane->machines == 1 ? "" : "s", (double)lane->paid_ms / 1000);
 		fflush(stdout);
 		/* All that the trace has falls into the time that the job takes. */
-		if (i == 0 && result->speed == 0)
+		if (i == 0)
 			result->speed = (double)trace->stops[trace->count - 1].at_ms /
 					(double)(lane->paid_ms > 0 ? lane->paid_ms : 1);
 	}
@@ -157,11 +157,6 @@ int trace_play(const struct scenario_options *options, const struct trace *trace
 }
 
 /* --- saying --- */
-
-static int64_t undisturbed_ms(const struct trace_result *result)
-{
-	return result->lanes[0].paid_ms;
-}
 
 static void print_lane(const struct trace_result *result, const struct lane *lane)
 {
@@ -171,7 +166,7 @@ static void print_lane(const struct trace_result *result, const struct lane *lan
 		snprintf(ended, sizeof(ended), "ended with %d", lane->exit_code);
 	terminal_line_print("%-13s %8u  %10s  %6.1f %%  %s%s%s", lane->name, lane->machines,
 			    drill_seconds_format(lane->paid_ms, paid),
-			    100 * trace_goodput(lane, undisturbed_ms(result)), ended,
+			    100 * trace_goodput(lane, result->lanes[0].paid_ms), ended,
 			    lane->finished || !lane->said[0] ? "" : ": ",
 			    lane->finished ? "" : lane->said);
 }
@@ -188,7 +183,7 @@ void trace_print(const struct trace *trace, const struct trace_result *result)
 	       trace->count, trace->count == 1 ? "" : "s",
 	       text_duration(trace->stops[trace->count - 1].at_ms, length, sizeof(length)),
 	       unannounced, result->speed,
-	       text_duration(result->sandbox.options->notice_ms, notice, sizeof(notice)), "",
+	       text_duration(result->sandbox->options->notice_ms, notice, sizeof(notice)), "",
 	       "machines", "paid", "goodput");
 	for (size_t i = 0; i < TRACE_LANES; i++)
 		print_lane(result, &result->lanes[i]);
@@ -209,9 +204,10 @@ void trace_json(const struct trace *trace, const struct trace_result *result)
 						lane->name, "machines", (int)lane->machines,
 						"finished", lane->finished, "exit_code",
 						lane->exit_code, "paid_seconds",
-						json_real((double)lane->paid_ms / 1000), "goodput",
-						json_real(trace_goodput(lane,
-									undisturbed_ms(result)))));
+						json_seconds(lane->paid_ms), "goodput",
+						json_real(
+							trace_goodput(lane,
+								      result->lanes[0].paid_ms))));
 	}
 	json_print(json_pack("{s:i, s:o, s:o}", "preemptions", (int)trace->count, "speed",
 			     json_real(result->speed), "lanes", lanes),

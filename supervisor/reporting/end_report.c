@@ -1,6 +1,7 @@
 /* How the run has ended, and what is durable: for people, and as a record. */
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "reporting.h"
@@ -133,10 +134,8 @@ static void log_ended_event(struct reports *reports, const struct run_facts *run
 				 has_durable(run) ? snapshot_id_format(run->durable, id) : NULL);
 
 	if (run->model->facts.launched && run->saves) {
-		json_object_set_new(line, "kept",
-				    json_real((double)recovery_point_kept_ms(&work) / 1000));
-		json_object_set_new(line, "lost",
-				    json_real((double)recovery_point_lost_ms(&work) / 1000));
+		json_object_set_new(line, "kept", json_seconds(recovery_point_kept_ms(&work)));
+		json_object_set_new(line, "lost", json_seconds(recovery_point_lost_ms(&work)));
 	}
 	event_log_add(reports->events, "ended", "o", line);
 }
@@ -259,8 +258,8 @@ static void log_nothing_written(const struct reports *reports, const struct run_
 				  : "set --checkpoint-dir to where the job saves",
 			  end->outcome.exit_code);
 	else
-		log_error("%s, and the newest work is NOT durable: as far as was seen, nothing was "
-			  "written to %s (exit %d)",
+		log_error("%s, and the newest work is NOT durable: the job has not saved yet: "
+			  "nothing was written to %s (exit %d)",
 			  how, run->directory, end->outcome.exit_code);
 }
 

@@ -316,8 +316,7 @@ static void interval(struct reports *reports, const struct told *told)
 			 "the interval",
 			 every);
 	event_log_add(reports->events, "interval", "{s:f, s:o, s:f, s:f}", "seconds",
-		      (double)now->every_ms / 1000, "save_seconds",
-		      measured ? json_real((double)now->save_ms / 1000) : json_null(),
+		      (double)now->every_ms / 1000, "save_seconds", json_seconds(now->save_ms),
 		      "mtbf_seconds", (double)now->mtbf_ms / 1000, "announced", now->announced);
 }
 

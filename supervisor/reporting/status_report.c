@@ -226,7 +226,7 @@ static void add_forecast(const struct run_facts *run, json_t *status)
 
 	if (!run->saves || model->launched_ms <= 0)
 		return;
-	json_object_set_new(status, "at_risk_seconds", json_real((double)facts.behind_ms / 1000));
+	json_object_set_new(status, "at_risk_seconds", json_seconds(facts.behind_ms));
 	/* Of what it saves from then on, nothing is made durable: no plan holds. */
 	if (model->snapshots.superseded)
 		return;
@@ -254,8 +254,8 @@ static void add_upload(const struct reports *reports, const struct run_facts *ru
 				    json_integer((json_int_t)upload.rate));
 	if (progress_left_ms(&upload) >= 0)
 		json_object_set_new(saving, "seconds_left",
-				    json_real((double)progress_left_ms(&upload) / 1000));
-	json_object_set_new(saving, "still_seconds", json_real((double)upload.still_ms / 1000));
+				    json_seconds(progress_left_ms(&upload)));
+	json_object_set_new(saving, "still_seconds", json_seconds(upload.still_ms));
 	json_object_set_new(status, "saving", saving);
 }
 

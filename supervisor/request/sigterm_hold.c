@@ -38,8 +38,8 @@ static void tell_meant(struct sigterm_hold *sigterm_hold, const struct held_proc
 	if (process->sender > 0)
 		snprintf(sender, sizeof(sender), "process %d", (int)process->sender);
 	if (!sigterm_hold->said_meant)
-		log_note("%s has sent SIGTERM to process %d of the job, which gets it: a notice "
-			 "would be one to reprieve (process %d)",
+		log_note("%s has sent SIGTERM to process %d of the job, which is no notice (to "
+			 "preempt the job, send it to process %d)",
 			 sender, (int)process->pid, (int)getpid());
 	sigterm_hold->said_meant = true;
 }

@@ -46,7 +46,7 @@ static void log_other_job(const struct start *start)
 
 	if (start->facts.of_other && start->plan.action == RECONCILE_KEEP)
 		log_note("%s holds newer files, of job %s; this job goes on from them (--restore "
-			 "%s: from its own; --job NAME keeps jobs apart)",
+			 "%s goes back; --job NAME keeps jobs apart)",
 			 directory, other, snapshot_id_format(start->facts.start, id));
 	else
 		log_note("%s held files of job %s: %s (a --checkpoint-dir of its own keeps jobs "

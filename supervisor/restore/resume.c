@@ -327,12 +327,12 @@ static int refuse_all_damaged(struct start *start, struct err *err)
 				  start->cancel, &why) < 0 &&
 	    why.kind == ERR_CORRUPT)
 		return err_wrap(err,
-				"not started: every snapshot of job %s is damaged, and so is the "
-				"newest one's record; --restore none begins anew",
+				"not started: every snapshot of job %s is damaged, and the record "
+				"of the newest one cannot be read (--restore none)",
 				start->request->job);
 	return err_wrap(err,
-			"not started: every snapshot of job %s is damaged; reprieve verify names "
-			"the files; --restore none begins anew",
+			"not started: every snapshot of job %s is damaged; reprieve restore ID DIR "
+			"--exclude FILE, or --restore none, is left",
 			start->request->job);
 }
 

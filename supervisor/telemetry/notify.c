@@ -54,8 +54,8 @@ json_t *notice_format_json(const struct notice *notice)
 			 notice->reason, "deadline",
 			 timed ? clock_format(clock_wall_ms() + left, deadline, sizeof(deadline))
 			       : NULL,
-			 "seconds_left", timed ? json_real((double)left / 1000) : json_null(),
-			 "guessed", notice->guessed);
+			 "seconds_left", timed ? json_seconds(left) : json_null(), "guessed",
+			 notice->guessed);
 }
 
 const char *notice_format_source(const struct source_state *state, char *buffer, size_t capacity)

@@ -476,7 +476,7 @@ void skipped_files_report(const struct save_result *result, const char *director
 		return;
 	if (result->left_out > 1)
 		snprintf(more, sizeof(more), " (and %u more)", result->left_out - 1);
-	log_warn("%s in %s is %s and is NOT in the snapshot%s, which holds files, directories and "
-		 "the links between them",
+	log_warn("%s in %s is %s and is NOT in the snapshot%s: it holds files, directories and "
+		 "links between them",
 		 result->left_out_path, directory, result->left_out_what, more);
 }

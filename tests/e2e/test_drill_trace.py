@@ -51,7 +51,7 @@ def test_goodput_beside_that_of_the_script(drill):
 def test_a_job_that_fails_once_it_resumes(drill, place):
     """Whoever runs it, it has no goodput, and the line says how it ended."""
     (place.path / "job.py").write_text(JOB.replace("while step <", "assert step == 0\nwhile step <"))
-    result = drill("1\n", "--speed", "1", "--keep")
+    result = drill("1\n", "--keep")
     assert result.code == 1 and "undisturbed" in result.out, result
     assert "   0.0 %  ended with 1: AssertionError" in result.out, result
 

@@ -5,20 +5,9 @@ import signal
 
 import pytest
 from harness import PYTHON, ROOT
+from test_drill_trace import JOB
 
 PAGE = (ROOT / "supervisor" / "cli" / "JSON.md").read_text()
-JOB = '''
-import os, time
-from pathlib import Path
-here = Path("checkpoints")
-here.mkdir(exist_ok=True)
-for step in range(1, 500):
-    time.sleep(0.02)
-    print("step", step, flush=True)
-    if step % 10 == 0:
-        Path("unfinished").write_text(str(step))
-        os.rename("unfinished", here / f"state.{step}")
-'''
 OF_NO_TABLE = ("show about", "show entries", "show packs", "status jobs[].sources", "drill comparison")
 
 
@@ -55,7 +44,7 @@ def numbers(value):
 def printed(place):
     (place.path / "job.py").write_text(JOB)
     (place.path / "trace").write_text("9 1\n")
-    run = place.run(PYTHON, "job.py", directory=place.path / "checkpoints", options=("--quiet-time", "100ms"))
+    run = place.run(PYTHON, "job.py", "500", directory=place.path / "checkpoints", options=("--quiet-time", "100ms"))
     run.wait_for_event("durable")
     found = {"status": place.query("status", "--json"), "probe": place.query("probe", "--live", "--job", place.job, "--json"),
              "checkpoint": place.query("checkpoint", "--job", place.job, "--timeout", "1s", "--json")}
@@ -68,7 +57,7 @@ def printed(place):
     found["list of all jobs"] = place.query("list", "--store", place.store, "--json")
     found["doctor"] = place.query("doctor", "--store", place.store, "--json")
     found["explain exit"] = place.query("explain", "exit", "--json")
-    found["drill"] = place.query("drill", "--notice", "2s", "--notice-after", "1s", "--json", "--", PYTHON, "job.py")
+    found["drill"] = place.query("drill", "--notice", "2s", "--notice-after", "1s", "--json", "--", PYTHON, "job.py", "500")
     found["drill --trace"] = place.query("drill", "--trace", "trace", "--json", "--", "true")
     return found
 
@@ -85,4 +74,4 @@ def test_the_page_and_the_program(printed):
             always, sometimes = rows()[verb, place]
             assert always <= members <= always | sometimes, (verb, place, members ^ always)
             seen.add((verb, place))
-    assert set(rows()) - seen <= {("verify", "damages[]"), ("status", "jobs[].training"), ("status", "jobs[].saving")}
+    assert set(rows()) - seen <= {("verify", "damages[]"), ("status", "jobs[].training"), ("status", "jobs[].saving"), ("doctor", "slurm[]")}

@@ -327,7 +327,7 @@ def test_a_log_that_is_not_there_is_said(place):
     run = place.run("sh", "-c", "exit 3", options=("--log", "/no/such/log"))
     assert run.wait() == 3 and "--log: cannot upload the end of the log: /no/such/log" in run.err
     lines = run.err.splitlines()
-    at_start, = [line for line in lines if "--log: there is no directory /no/such: nothing of /no/such/log can be kept" in line]
+    at_start, = [line for line in lines if "--log: there is no directory /no/such, so nothing of /no/such/log is kept" in line]
     assert lines.index(at_start) < len(lines) - 1
     run = place.run("true", options=("--log", str(place.path / "later.log")))
     assert run.wait() == 0 and "--log" not in run.err, run

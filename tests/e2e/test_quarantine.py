@@ -216,7 +216,7 @@ def test_a_named_job_gets_its_own_back_and_hears_where_the_newer_ones_are(place)
     said, = [line for line in back.err.splitlines() if "moved to" in line]
     assert "up to step 6, which is newer" in said
     # What the line says to do.
-    subprocess.run(re.search(r"end this run, (cp -a .+), and start", said)[1], shell=True, check=True)
+    subprocess.run(re.search(r"end this run, (cp -a .+), and start", back.err)[1], shell=True, check=True)
     on = train(place, 8, "--restore", "none", job="one")
     assert on.code == 0 and "resumes 6\n" in on.out, on
 

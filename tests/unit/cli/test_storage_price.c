@@ -5,26 +5,6 @@
 
 #include <math.h>
 
-static void test_by_store(void **state)
-{
-	static const struct {
-		const char *url;
-		double price;
-	} rows[] = {
-		// clang-format off
-		{"s3://bucket/prefix", 0.023},
-		{"gs://bucket", 0.020},
-		{"az://account/container", 0.018},
-		{"file:///mnt/share", 0},
-		{"s3", 0},
-		// clang-format on
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_true(fabs(storage_price_of(rows[i].url) - rows[i].price) < 1e-9);
-}
-
 static void test_parse(void **state)
 {
 	static const char *const wrong[] = {"",      "-1",  "x",   "0.02x", " 1",
@@ -69,7 +49,6 @@ static void test_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_by_store),
 		cmocka_unit_test(test_parse),
 		cmocka_unit_test(test_words),
 	};

@@ -86,7 +86,7 @@ static const struct {
 	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | LACKS_NEWEST | PENDING,
 	 "preempted, and the newest work is NOT durable; durable: 0000"},
 	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | NOTHING_DURABLE | EMPTY,
-	 "as far as was seen, nothing was written to /checkpoints (exit 3)"},
+	 "the job has not saved yet: nothing was written to /checkpoints (exit 3)"},
 	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | NOTHING_DURABLE | LACKS_NEWEST,
 	 "is NOT durable: its files were written again before all of them had been left"},
 	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | LACKS_NEWEST | PENDING | FIXED_NAMES,
@@ -202,39 +202,6 @@ static void test_no_sentence_contradicts_the_facts(void **state)
 		}
 }
 
-/* A run that has saved nothing where it is watched is told so, but not twice; one that has failed
- * at once had no time to. */
-static void test_nothing_was_saved(void **state)
-{
-	static const struct {
-		enum outcome_kind kind;
-		int64_t ran_ms;
-		int wait_status;
-		bool says;
-	} cases[] = {
-		{OUTCOME_FINISHED, 99000, 0, true},    {OUTCOME_NOT_DURABLE, 99000, 0, false},
-		{OUTCOME_FINISHED, 1000, 0, true},     {OUTCOME_FAILED, 1000, 1 << 8, false},
-		{OUTCOME_FAILED, 99000, 1 << 8, true},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct end_facts end = {.outcome = {cases[i].kind, 0}, .torn = &none};
-		struct told_run run;
-		const char *log;
-
-		start(&run, 0);
-		run.facts.view.now_ms = run.model.launched_ms + cases[i].ran_ms;
-		run.facts.expected = run.rules.expects_saves = true;
-		run.model.facts.wait_status = cases[i].wait_status;
-		run.reports.save_place.saved_here = false;
-		log = HEARD(report_end(&run.reports, &run.facts, &end));
-		if ((strstr(log, "nothing was saved in /checkpoints") != NULL) != cases[i].says)
-			fail_msg("case %zu: %s", i, log);
-		told_stop(&run);
-	}
-}
-
 /* Where it has saved instead is said once at the end, and what helps is nothing that is refused. */
 static void test_what_was_saved_elsewhere(void **state)
 {
@@ -342,33 +309,13 @@ static void test_what_is_counted_as_lost(void **state)
 	}
 }
 
-static void test_record(void **state)
-{
-	struct outcome outcome = {OUTCOME_FAILED, 1};
-	auto_json json_t *record = NULL;
-	struct told_run run;
-
-	(void)state;
-	start(&run, PENDING);
-	run.model.facts.wait_status = 1 << 8;
-	run.model.measured.save_ms = 700;
-	record = end_record(&run.facts, &outcome);
-	assert_string_equal(json_string_value(json_object_get(record, "newest")), "000003-000012");
-	assert_true(json_is_true(json_object_get(record, "crashed")));
-	assert_true(json_is_true(json_object_get(record, "checkpoint_complete")));
-	assert_int_equal(json_integer_value(json_object_get(record, "save_ms")), 700);
-	told_stop(&run);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_no_sentence_contradicts_the_facts),
-		cmocka_unit_test(test_nothing_was_saved),
 		cmocka_unit_test(test_what_was_saved_elsewhere),
 		cmocka_unit_test(test_what_is_counted_as_lost),
-		cmocka_unit_test(test_record),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

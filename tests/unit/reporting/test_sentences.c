@@ -183,27 +183,6 @@ static void test_cannot_ask(void **state)
 	told_stop(&run);
 }
 
-/* The interval, and what it follows from. */
-static void test_the_interval_once_a_save_was_measured(void **state)
-{
-	struct told_run run;
-
-	(void)state;
-	told_start(&run);
-	run.model.measured.interval = (struct checkpoint_interval){
-		.every_ms = 90000,
-		.save_ms = 2000,
-		.mtbf_ms = 7200000,
-		.announced = 0.9,
-	};
-	assert_non_null(strstr(HEARD(report_sentence(&run.reports, SAY_INTERVAL, NULL, NULL)),
-			       "checkpoint every 1 min 30 s (save takes 2.0 s; assumed MTBF 2 h "
-			       "0 min, 90 % announced)"));
-	assert_true(json_number_value(json_object_get(run.line, "save_seconds")) == 2);
-	assert_true(json_number_value(json_object_get(run.line, "mtbf_seconds")) == 7200);
-	told_stop(&run);
-}
-
 static void check_number(const struct told_run *run, const char *name, double number)
 {
 	json_t *value = json_object_get(run->line, name);
@@ -246,7 +225,6 @@ int main(void)
 		cmocka_unit_test(test_which_sentences_are_failures),
 		cmocka_unit_test(test_said_once),
 		cmocka_unit_test(test_cannot_ask),
-		cmocka_unit_test(test_the_interval_once_a_save_was_measured),
 		cmocka_unit_test(test_the_numbers_of_events),
 	};
 
