@@ -69,11 +69,8 @@ static const char *other_programs_verb(const char *word)
 		{"ls", "reprieve list"},
 		{"ps", "reprieve status"},
 		{"logs", "reprieve report --log"},
-		{"log", "reprieve report --log"},
-		{"history", "reprieve report"},
 		{"snapshots", "reprieve list"},
 		{"prune", "reprieve forget"},
-		{"check", "reprieve verify"},
 		{"resume",
 		 "reprieve run` with the same command as before, `reprieve run -- COMMAND"},
 	};

@@ -132,6 +132,7 @@ enum lane_kind {
 	LANE_BARE,     /* the command alone */
 	LANE_REPRIEVE, /* under `reprieve run` */
 	LANE_SCRIPT,   /* under options->script */
+	TRACE_LANES
 };
 /* As sandbox_start(), without a metadata server. SIGTERM, if any, comes `notice_ms` before the end;
  * 0: none does. */
@@ -237,7 +238,6 @@ struct trace {
 
 /* What became of the job. */
 struct lane {
-	enum lane_kind kind;
 	const char *name;
 	unsigned machines;
 	int64_t paid_ms; /* the sum of their times */
@@ -245,12 +245,10 @@ struct lane {
 	int exit_code;  /* of the last machine */
 	char said[300]; /* ... the job's last line */
 };
-#define TRACE_LANES 3
-
 struct trace_result {
 	struct sandbox *sandbox; /* the caller's */
 	double speed;
-	struct lane lanes[TRACE_LANES]; /* the first is undisturbed */
+	struct lane lanes[TRACE_LANES];
 };
 
 /* PURE. Reads lines of "SECONDS [NOTICE]", `#` begins a comment; changes `text`. ERR_INVALID. */

@@ -36,17 +36,10 @@ int drilled_options_check(char *const *argv, struct err *err)
 			if (!text_starts(*argv, names[i]) ||
 			    !strchr("=", (*argv)[strlen(names[i])]))
 				continue;
-			if (i < 2)
-				return err_set(err, ERR_INVALID,
-					       "run: --gang and --member have no place in a drill, "
-					       "which starts "
-					       "all members itself: reprieve drill --gang N -- "
-					       "...");
-			return err_set(err, ERR_INVALID,
-				       "run: %s has no place in a drill, whose preemptions are not "
-				       "real: "
-				       "leave it out",
-				       names[i]);
+			return err_set(
+				err, ERR_INVALID, "run: %s has no place in a drill%s", names[i],
+				i < 2 ? ", which starts all members: reprieve drill --gang N -- ..."
+				      : ": leave it out");
 		}
 	return 0;
 }

@@ -62,8 +62,7 @@ double trace_goodput(const struct lane *lane, int64_t undisturbed_ms)
 static int run_machine(struct sandbox *sandbox, struct instance *machine, int64_t gap_ms,
 		       int64_t notice_ms, bool *left_alone, struct err *err)
 {
-	int64_t began_ms = clock_monotonic_ms();
-	int64_t due_ms = gap_ms == CLOCK_NEVER ? CLOCK_NEVER : began_ms + gap_ms;
+	int64_t due_ms = gap_ms == CLOCK_NEVER ? CLOCK_NEVER : clock_monotonic_ms() + gap_ms;
 	bool noticed = notice_ms == 0;
 	int waited = 0;
 
@@ -81,17 +80,15 @@ static int run_machine(struct sandbox *sandbox, struct instance *machine, int64_
 		noticed = true;
 		kill(machine->pid, SIGTERM);
 	}
-	if (machine->running) {
+	if (machine->running)
 		machine->exit_code = 128 + SIGKILL;
-		machine->running = false;
-	}
 	instance_kill_all();
 	instance_read_log(machine, &sandbox->options->patterns, sandbox->options->verbose);
 	return waited;
 }
 
-static int play_lane(struct sandbox *sandbox, const struct trace *trace, double speed,
-		     struct lane *lane, struct err *err)
+static int play_lane(struct sandbox *sandbox, enum lane_kind kind, const struct trace *trace,
+		     double speed, struct lane *lane, struct err *err)
 {
 	const struct scenario_options *options = sandbox->options;
 	bool left_alone = false;
@@ -105,7 +102,7 @@ static int play_lane(struct sandbox *sandbox, const struct trace *trace, double 
 		if (notice_ms > options->notice_ms)
 			notice_ms = options->notice_ms;
 		instance_init(&machine, name, name);
-		played = sandbox_start_lane(sandbox, &machine, lane->kind, notice_ms, err);
+		played = sandbox_start_lane(sandbox, &machine, kind, notice_ms, err);
 		began_ms = clock_monotonic_ms();
 		if (played == 0)
 			played = run_machine(sandbox, &machine, trace_gap_ms(trace, i, speed),
@@ -126,21 +123,18 @@ static int play_lane(struct sandbox *sandbox, const struct trace *trace, double 
 int trace_play(const struct scenario_options *options, const struct trace *trace,
 	       struct trace_result *result, struct err *err)
 {
-	static const struct lane lanes[TRACE_LANES] = {
-		{.kind = LANE_BARE, .name = "undisturbed"},
-		{.kind = LANE_REPRIEVE, .name = "reprieve"},
-		{.kind = LANE_SCRIPT, .name = "script"},
-	};
+	static const char *const names[] = {"undisturbed", "reprieve", "script"};
 	const struct trace none = {.count = 0};
 	int played = sandbox_make(result->sandbox, options, err);
 
-	memcpy(result->lanes, lanes, sizeof(lanes));
 	result->speed = 1;
-	for (size_t i = 0; played == 0 && i < TRACE_LANES; i++) {
+	for (enum lane_kind i = 0; i < TRACE_LANES; i++)
+		result->lanes[i].name = names[i];
+	for (enum lane_kind i = 0; played == 0 && i < TRACE_LANES; i++) {
 		struct lane *lane = &result->lanes[i];
 
-		played =
-			play_lane(result->sandbox, i > 0 ? trace : &none, result->speed, lane, err);
+		played = play_lane(result->sandbox, i, i > 0 ? trace : &none, result->speed, lane,
+				   err);
 		if (played == 0 && i == 0 && !lane->finished)
 			return err_set(err, ERR_INVALID, "the job ends with %d undisturbed%s%s",
 				       lane->exit_code, *lane->said ? ": " : "", lane->said);
