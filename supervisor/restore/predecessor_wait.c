@@ -42,8 +42,8 @@ static void log_waiting_for(const struct wait_state *waiting, struct predecessor
 		return;
 	predecessor->attempt = seen->attempt;
 	text_set(predecessor->host, sizeof(predecessor->host), seen->host);
-	log_note("attempt %u on %s is being preempted and still saves: waiting at most %s to "
-		 "resume from that save (Ctrl-C ends this one)",
+	log_note("attempt %u on %s is being preempted and still saves: waiting for its end, at "
+		 "most %s (Ctrl-C ends this attempt)",
 		 seen->attempt, seen->host[0] ? seen->host : "another machine",
 		 text_duration(clock_left_ms(waiting->end_ms), time, sizeof(time)));
 }
