@@ -30,8 +30,7 @@ static void print_probe_result(struct probe_run *probe_run, const char *job, jso
 		health_probe_decide(probe_run->kind, probe_run->fresh_ms, status);
 	auto_json json_t *line =
 		json_pack("{s:s, s:b, s:s, s:o}", "job", job, "ok", answer.passed, "phase",
-			  answer.phase, "at_risk_seconds",
-			  json_seconds(at_risk_ms));
+			  answer.phase, "at_risk_seconds", json_seconds(at_risk_ms));
 
 	probe_run->failed |= !answer.passed;
 	if (probe_run->json)

@@ -165,8 +165,7 @@ static void print_event(struct watching *watching, const char *event, json_t *ab
 	auto_free char *words = NULL;
 
 	json_object_update(line, more);
-	words = watching->line->json ? json_line(line)
-				     : text_format("%s %s", time, text);
+	words = watching->line->json ? json_line(line) : text_format("%s %s", time, text);
 	if (words)
 		print_line(watching, words);
 }
