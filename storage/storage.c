@@ -242,6 +242,16 @@ static uint64_t random_seed(void)
 	return strtoull(hex, NULL, 16);
 }
 
+/* File times mean the same until the machine is booted anew. */
+static uint64_t boot_key(void)
+{
+	auto_(bytes_release) struct bytes text = {.limit = 64};
+
+	if (file_read("/proc/sys/kernel/random/boot_id", &text, NULL) < 0 || text.size == 0)
+		return random_seed();
+	return checksum_bytes(text.data, text.size);
+}
+
 /* Nothing tells that its directory is wanted here: see STORAGE_MADE_FROM_NOTHING. */
 static bool is_made_from_nothing(const char *url)
 {
@@ -324,6 +334,7 @@ int storage_open(const struct storage_options *options, struct storage **result,
 	storage->used_claim_room = used_room;
 	opening.store->manifest_most = record_manifest_most(options->transfer.memory_bytes);
 	storage->transfer.weights = weights;
+	storage->transfer.boot = options->transfer.check_content ? random_seed() : boot_key();
 	if (opening.made)
 		storage->found = from_nothing ? STORAGE_MADE_FROM_NOTHING : STORAGE_MADE;
 	plan_transfers(storage, options);

@@ -71,6 +71,8 @@ struct storage_transfer {
 	uint64_t memory_bytes;
 	/* Up; 0: no limit. Not kept to after storage_set_urgent(). */
 	uint64_t bandwidth_bytes_per_second;
+	/* Believe no times of files that another process has saved. */
+	bool check_content;
 };
 
 struct storage_options {

@@ -40,14 +40,12 @@ static void set_bytes(json_t *item, const char *name, const char *value)
 }
 
 /* In hexadecimal: numbers of JSON have 63 bits. */
-static void encode_checksum(json_t *item, uint64_t checksum)
+static json_t *encode_u64(uint64_t value)
 {
 	char text[17];
 
-	if (checksum == CHECKSUM_NONE)
-		return;
-	snprintf(text, sizeof(text), "%016llx", (unsigned long long)checksum);
-	json_array_append_new(item, json_string(text));
+	snprintf(text, sizeof(text), "%016llx", (unsigned long long)value);
+	return json_string(text);
 }
 
 /* `pack` is written as it is. The caller decrefs. */
@@ -61,7 +59,8 @@ static json_t *manifest_chunk_encode(const struct chunk *chunk)
 	text_hex(chunk->digest, DIGEST_SIZE, hex);
 	item = json_pack("[I, I, I, s, s]", (json_int_t)chunk->pack, (json_int_t)chunk->offset,
 			 (json_int_t)chunk->stored, chunk_codec_name(chunk->codec), hex);
-	encode_checksum(item, chunk->checksum);
+	if (chunk->checksum != CHECKSUM_NONE)
+		json_array_append_new(item, encode_u64(chunk->checksum));
 	return item;
 }
 
@@ -79,6 +78,8 @@ static void encode_content(json_t *item, const struct entry *entry, struct entry
 	json_object_set_new(item, "chunks", chunks);
 	if (entry->running && part.first == 0)
 		json_object_set_new(item, "running", json_true());
+	if (entry->stamp && part.first == 0)
+		json_object_set_new(item, "stamp", encode_u64(entry->stamp));
 }
 
 /* Names of attributes are bytes, too. */
@@ -193,20 +194,19 @@ static bool payload_fits(const struct chunk *chunk, size_t raw_size)
 					 : chunk->stored > 0 && chunk->stored < raw_size;
 }
 
-/* May be missing. */
-static bool decode_checksum(json_t *item, uint64_t *checksum)
+/* Missing (NULL): 0. */
+static bool decode_u64(const json_t *item, uint64_t *value)
 {
-	const char *text = json_string_value(json_array_get(item, CHUNK_FIELDS));
-	uint8_t bytes[sizeof(*checksum)];
+	const char *text = json_string_value(item);
+	uint8_t bytes[sizeof(*value)];
 
-	*checksum = CHECKSUM_NONE;
-	if (json_array_size(item) == CHUNK_FIELDS)
+	*value = 0;
+	if (!item)
 		return true;
-	if (json_array_size(item) != CHUNK_FIELDS + 1 || !text ||
-	    !text_unhex(text, bytes, sizeof(bytes)))
+	if (!text || !text_unhex(text, bytes, sizeof(bytes)))
 		return false;
 	for (size_t i = 0; i < sizeof(bytes); i++)
-		*checksum = *checksum << 8 | bytes[i];
+		*value = *value << 8 | bytes[i];
 	return true;
 }
 
@@ -221,7 +221,8 @@ static int manifest_chunk_decode(json_t *item, size_t raw_size, const struct man
 		chunk->codec = CHUNK_ZERO;
 		return 0;
 	}
-	if (!decode_checksum(item, &chunk->checksum) ||
+	if (json_array_size(item) > CHUNK_FIELDS + 1 ||
+	    !decode_u64(json_array_get(item, CHUNK_FIELDS), &chunk->checksum) ||
 	    !get_u32(item, 0, UINT32_MAX, &chunk->pack) ||
 	    !get_u32(item, 1, UINT32_MAX, &chunk->offset) ||
 	    !get_u32(item, 2, UINT32_MAX, &chunk->stored) ||
@@ -250,6 +251,8 @@ static int decode_content(json_t *item, const struct manifest_pack *packs, size_
 	    json_get_array(item, "chunks", &chunks, err) < 0)
 		return -1;
 	entry->running = json_is_true(json_object_get(item, "running"));
+	if (!decode_u64(json_object_get(item, "stamp"), &entry->stamp))
+		return err_set(err, ERR_CORRUPT, "its stamp is malformed");
 	part->count = json_array_size(chunks);
 	if (part->count > chunk_count(entry->size) ||
 	    (part->first > 0 && part->count < chunk_count(entry->size)))

@@ -34,6 +34,9 @@ struct entry {
 	uint32_t mtime_ns;
 	uint64_t size; /* files */
 	bool running;  /* files: written as long as the job lives; what is here is a prefix */
+	/* files: as long as it is the same on the same boot of the same machine, the file has not
+	 * changed; 0: not known */
+	uint64_t stamp;
 	/* files: chunk_count(size) chunks; `pack` in them is a position in the manifest's packs */
 	struct chunk *chunks;
 	char *target; /* symlinks: as readlink() returns it; hard links: path of the file */

@@ -22,7 +22,7 @@ static int load_parent(struct storage *storage, struct snapshot_id parent, struc
 	if (snapshot_id_is_none(parent) || !chunk_index_is_empty(&storage->transfer.index))
 		return 0;
 	if (job_record_get_manifest(storage, parent, &manifest, cancel, &own) == 0)
-		chunk_index_replace(&storage->transfer.index, &manifest, NULL);
+		chunk_index_replace(&storage->transfer.index, &manifest);
 	else if (own.kind == ERR_CANCELLED)
 		return err_pass(err, &own);
 	return 0;

@@ -75,23 +75,21 @@ static void ignore_progress(void *arg, uint64_t bytes_done)
 }
 
 /* Records the files in the index, so that the save need not even read those that are unchanged. */
-static void add_read_files(struct presaving *presaving, const struct file_tree *tree,
+static void add_read_files(struct presaving *presaving, struct file_tree *tree,
 			   struct presave_result *result)
 {
 	auto_free const struct entry **entries = memory_new((tree->count + 1) * sizeof(*entries));
-	auto_free const struct file_stamp **stamps =
-		memory_new((tree->count + 1) * sizeof(*stamps));
 	size_t count = 0;
 
 	for (size_t i = 0; i < tree->count; i++) {
 		if (!tree->items[i].read)
 			continue;
-		entries[count] = &tree->items[i].entry;
-		stamps[count++] = &tree->items[i].stamp;
+		file_tree_mark(&tree->items[i], presaving->storage->transfer.boot);
+		entries[count++] = &tree->items[i].entry;
 		result->bytes += tree->items[i].entry.size;
 	}
 	result->files = (uint32_t)count;
-	chunk_index_add_files(&presaving->storage->transfer.index, entries, stamps, count);
+	chunk_index_add_files(&presaving->storage->transfer.index, entries, count);
 }
 
 /* Takes the sizes that the files have now. */

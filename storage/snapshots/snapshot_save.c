@@ -506,7 +506,6 @@ static int commit_snapshot(struct saving *saving, struct file_tree *tree,
 			   struct save_result *result, struct err *err)
 {
 	auto_(manifest_release) struct manifest manifest = {0};
-	auto_free struct file_stamp *stamps = memory_new(tree->count * sizeof(*stamps));
 	struct packing *packing = &saving->packing;
 	unsigned chunks_sent = atomic_load(&packing->chunks_sent);
 	unsigned chunks_kept = atomic_load(&packing->chunks_kept);
@@ -515,8 +514,7 @@ static int commit_snapshot(struct saving *saving, struct file_tree *tree,
 	uint32_t running = 0;
 
 	for (size_t i = 0; i < tree->count; i++) {
-		if (!tree->items[i].unsettled)
-			stamps[i] = tree->items[i].stamp;
+		file_tree_mark(&tree->items[i], saving->storage->transfer.boot);
 		running += tree->items[i].entry.running;
 	}
 	fill_manifest_header(saving, tree, &manifest);
@@ -535,7 +533,7 @@ static int commit_snapshot(struct saving *saving, struct file_tree *tree,
 	sent = pack_uploader_bytes_sent(packing->uploader);
 	/* The index renumbers its packs below, so no upload may be under way. */
 	pack_uploader_free(steal(&saving->storage->transfer.uploader));
-	chunk_index_replace(&saving->storage->transfer.index, &manifest, stamps);
+	chunk_index_replace(&saving->storage->transfer.index, &manifest);
 	saving->storage->transfer.append_progress = (struct append_progress){0};
 	if (saving->commit.outcome == GANG_COMMITTED && is_member)
 		gang_commit_settled(saving->storage, packing->cancel);
@@ -682,7 +680,7 @@ static int save_nothing(struct saving *saving, struct save_result *result, struc
 		return -1;
 	/* What was sent for it before is not part of it, and may be removed from now on. */
 	pack_uploader_free(steal(&storage->transfer.uploader));
-	chunk_index_replace(&storage->transfer.index, &manifest, NULL);
+	chunk_index_replace(&storage->transfer.index, &manifest);
 	storage->transfer.append_progress = (struct append_progress){0};
 	if (saving->commit.outcome == GANG_COMMITTED)
 		gang_commit_settled(storage, saving->packing.cancel);

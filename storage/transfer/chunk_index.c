@@ -20,6 +20,22 @@ bool file_stamp_equal(const struct file_stamp *a, const struct file_stamp *b)
 	       a->ctime.tv_nsec == b->ctime.tv_nsec;
 }
 
+uint64_t file_stamp_mark(const struct file_stamp *stamp, uint64_t boot)
+{
+	const uint64_t all[] = {
+		boot,
+		stamp->device,
+		stamp->inode,
+		stamp->size,
+		(uint64_t)stamp->mtime.tv_sec,
+		(uint64_t)stamp->mtime.tv_nsec,
+		(uint64_t)stamp->ctime.tv_sec,
+		(uint64_t)stamp->ctime.tv_nsec,
+	};
+
+	return checksum_bytes(all, sizeof(all));
+}
+
 static void chunk_index_files_clear(struct chunk_index *index)
 {
 	for (size_t i = 0; i < index->file_count; i++) {
@@ -38,18 +54,22 @@ static int compare_files(const void *a, const void *b)
 	return strcmp(first->path, second->path);
 }
 
-bool chunk_index_find_file(struct chunk_index *index, const char *path,
-			   const struct file_stamp *stamp, struct chunk *chunks, size_t count)
+static struct chunk_index_file *find_file(struct chunk_index *index, const char *path)
 {
-	static const struct file_stamp none;
 	struct chunk_index_file wanted = {.path = (char *)path};
-	const struct chunk_index_file *file = NULL;
+
+	return index->file_count ? bsearch(&wanted, index->files, index->file_count, sizeof(wanted),
+					   compare_files)
+				 : NULL;
+}
+
+bool chunk_index_find_file(struct chunk_index *index, const char *path, uint64_t stamp,
+			   struct chunk *chunks, size_t count)
+{
+	const struct chunk_index_file *file = find_file(index, path);
 	bool there;
 
-	if (index->file_count && !file_stamp_equal(stamp, &none))
-		file = bsearch(&wanted, index->files, index->file_count, sizeof(wanted),
-			       compare_files);
-	if (!file || file->chunk_count != count || !file_stamp_equal(&file->stamp, stamp))
+	if (!file || file->chunk_count != count || file->stamp == 0 || file->stamp != stamp)
 		return false;
 	there = chunk_index_has_all(index, file->chunks, count);
 	if (there && count)
@@ -57,15 +77,18 @@ bool chunk_index_find_file(struct chunk_index *index, const char *path,
 	return there;
 }
 
-static void add_file(struct chunk_index *index, const struct entry *entry,
-		     const struct file_stamp *stamp)
+/* There must be room for it. */
+static void add_file(struct chunk_index *index, const struct entry *entry)
 {
 	size_t count = chunk_count(entry->size);
-	struct chunk_index_file *file = &index->files[index->file_count++];
+	struct chunk_index_file *file = &index->files[index->file_count];
 
+	if (entry->type != ENTRY_FILE || !entry->chunks || entry->stamp == 0)
+		return;
+	index->file_count++;
 	*file = (struct chunk_index_file){
 		.path = text_copy(entry->path),
-		.stamp = *stamp,
+		.stamp = entry->stamp,
 		.chunks = memory_new(count * sizeof(struct chunk)),
 		.chunk_count = count,
 	};
@@ -73,28 +96,14 @@ static void add_file(struct chunk_index *index, const struct entry *entry,
 		memcpy(file->chunks, entry->chunks, count * sizeof(struct chunk));
 }
 
-static void forget_file(struct chunk_index *index, const char *path)
-{
-	struct chunk_index_file wanted = {.path = (char *)path};
-	struct chunk_index_file *file = NULL;
-
-	if (index->file_count)
-		file = bsearch(&wanted, index->files, index->file_count, sizeof(wanted),
-			       compare_files);
-	/* The item stays, so that the order holds; without a stamp it is never found. */
-	if (file)
-		file->stamp = (struct file_stamp){0};
-}
-
 static void drop_unstamped_files(struct chunk_index *index)
 {
-	static const struct file_stamp none;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < index->file_count; i++) {
 		struct chunk_index_file *file = &index->files[i];
 
-		if (!file_stamp_equal(&file->stamp, &none)) {
+		if (file->stamp != 0) {
 			index->files[kept++] = *file;
 			continue;
 		}
@@ -105,28 +114,22 @@ static void drop_unstamped_files(struct chunk_index *index)
 }
 
 void chunk_index_add_files(struct chunk_index *index, const struct entry *const *entries,
-			   const struct file_stamp *const *stamps, size_t count)
+			   size_t count)
 {
-	for (size_t i = 0; i < count; i++)
-		forget_file(index, entries[i]->path);
+	for (size_t i = 0; i < count; i++) {
+		struct chunk_index_file *file = find_file(index, entries[i]->path);
+
+		/* The item stays for now, so that the order holds. */
+		if (file)
+			file->stamp = 0;
+	}
 	drop_unstamped_files(index);
 	index->files =
 		memory_grow(index->files, index->file_count + count + 1, sizeof(*index->files));
 	for (size_t i = 0; i < count; i++)
-		if (entries[i]->type == ENTRY_FILE && entries[i]->chunks)
-			add_file(index, entries[i], stamps[i]);
+		add_file(index, entries[i]);
 	if (index->file_count)
 		qsort(index->files, index->file_count, sizeof(*index->files), compare_files);
-}
-
-/* Of an index that knows none. A stamp for each entry of the manifest. */
-static void chunk_index_files_set(struct chunk_index *index, const struct manifest *manifest,
-				  const struct file_stamp *stamps)
-{
-	index->files = memory_new(manifest->entry_count * sizeof(*index->files));
-	for (size_t i = 0; i < manifest->entry_count; i++)
-		if (manifest->entries[i].type == ENTRY_FILE)
-			add_file(index, &manifest->entries[i], &stamps[i]);
 }
 
 void chunk_index_init(struct chunk_index *index)
@@ -385,10 +388,10 @@ void chunk_index_apply_listing(struct chunk_index *index, const char *prefix,
 	pthread_mutex_unlock(&index->mutex);
 }
 
-void chunk_index_replace(struct chunk_index *index, const struct manifest *manifest,
-			 const struct file_stamp *stamps)
+void chunk_index_replace(struct chunk_index *index, const struct manifest *manifest)
 {
 	clear_index(index);
+	index->files = memory_new((manifest->entry_count + 1) * sizeof(*index->files));
 	for (size_t i = 0; i < manifest->pack_count; i++)
 		add_pack(index, manifest->packs[i].key, manifest->packs[i].bytes,
 			 CHUNK_INDEX_PACK_STORED)
@@ -401,9 +404,8 @@ void chunk_index_replace(struct chunk_index *index, const struct manifest *manif
 		for (size_t j = 0; j < chunk_count(entry->size); j++)
 			if (entry->chunks[j].codec != CHUNK_ZERO)
 				add_chunk(index, &entry->chunks[j]);
+		add_file(index, entry);
 	}
-	if (stamps)
-		chunk_index_files_set(index, manifest, stamps);
 	for (size_t i = 0; i < manifest->piece_count; i++)
 		add_chunk(index, &manifest->pieces[i].chunk);
 }

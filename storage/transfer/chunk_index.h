@@ -17,8 +17,7 @@
 #include <sys/types.h>
 #include <time.h>
 
-/* Identifies the content of a file: equal stamps mean that it has not changed. All zero: no
- * stamp. */
+/* Identifies the content of a file: equal stamps mean that it has not changed. */
 struct file_stamp {
 	dev_t device;
 	ino_t inode;
@@ -28,6 +27,8 @@ struct file_stamp {
 bool file_stamp_equal(const struct file_stamp *a, const struct file_stamp *b);
 /* Compares all but the ctime, which also changes when a name is deleted, renamed or linked. */
 bool file_stamp_same_content(const struct file_stamp *a, const struct file_stamp *b);
+/* The stamp as an entry has it, where file times mean what `boot` says; never 0. */
+uint64_t file_stamp_mark(const struct file_stamp *stamp, uint64_t boot);
 
 enum chunk_index_pack_state {
 	/* being filled or sent: a save that relies on it waits for it */
@@ -53,7 +54,7 @@ struct chunk_index_pack {
 
 struct chunk_index_file {
 	char *path;
-	struct file_stamp stamp;
+	uint64_t stamp; /* as in its entry; 0: it has been read anew */
 	struct chunk *chunks;
 	size_t chunk_count;
 };
@@ -101,16 +102,16 @@ void chunk_index_add(struct chunk_index *index, const struct chunk *chunk);
 
 /* Copies the `count` chunks of an unchanged file (same path and stamp), if all of them are in the
  * store or being sent. */
-bool chunk_index_find_file(struct chunk_index *index, const char *path,
-			   const struct file_stamp *stamp, struct chunk *chunks, size_t count);
+bool chunk_index_find_file(struct chunk_index *index, const char *path, uint64_t stamp,
+			   struct chunk *chunks, size_t count);
 
 /*
- * Adds files that an early upload has read, one stamp and one entry each; replaces what was known
- * of those paths. Entries of another type or without chunks are skipped. Must not run while other
- * threads look for files.
+ * Adds files that an early upload has read; replaces what was known of those paths. Entries of
+ * another type, without chunks or without a stamp are skipped. Must not run while other threads
+ * look for files.
  */
 void chunk_index_add_files(struct chunk_index *index, const struct entry *const *entries,
-			   const struct file_stamp *const *stamps, size_t count);
+			   size_t count);
 
 /* Whether none of the chunks is in a pack that is lost. */
 bool chunk_index_has_all(struct chunk_index *index, const struct chunk *chunks, size_t count);
@@ -125,8 +126,7 @@ void chunk_index_begin_listing(struct chunk_index *index);
 void chunk_index_apply_listing(struct chunk_index *index, const char *prefix,
 			       const struct store_listing *packs);
 
-/* Replaces the whole content by what this manifest names. `stamps`: one per entry, or NULL. */
-void chunk_index_replace(struct chunk_index *index, const struct manifest *manifest,
-			 const struct file_stamp *stamps);
+/* Replaces the whole content by what this manifest names. */
+void chunk_index_replace(struct chunk_index *index, const struct manifest *manifest);
 
 #endif

@@ -436,10 +436,13 @@ static void read_worker(void *arg, struct priority_pool_worker *worker)
 /* A file that is unchanged since the last committed snapshot is not read at all. */
 static bool copy_known_chunks(struct read_job *reading, struct file_tree_item *item, size_t count)
 {
+	struct transfer *transfer = reading->packing->transfer;
+
 	if (item->fd >= 0 && file_tree_has_writers(item->fd))
 		return false;
-	if (!chunk_index_find_file(&reading->packing->transfer->index, item->entry.path,
-				   &item->stamp, item->entry.chunks, count))
+	if (!chunk_index_find_file(&transfer->index, item->entry.path,
+				   file_stamp_mark(&item->stamp, transfer->boot),
+				   item->entry.chunks, count))
 		return false;
 	atomic_fetch_add(&reading->packing->chunks_kept, (unsigned)count);
 	reading->locked.bytes_done += item->entry.size;

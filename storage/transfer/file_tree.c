@@ -454,6 +454,11 @@ bool file_tree_has_writers(int fd)
 	return writers;
 }
 
+void file_tree_mark(struct file_tree_item *item, uint64_t boot)
+{
+	item->entry.stamp = item->unsettled ? 0 : file_stamp_mark(&item->stamp, boot);
+}
+
 void file_tree_await_writes(int fd)
 {
 	(void)lseek(fd, 0, SEEK_DATA);

@@ -93,6 +93,10 @@ void file_tree_drop_bare_directories(struct file_tree *tree,
  * now, or, if it is not a running one, it was written to. */
 int file_tree_open_file(const struct file_tree *tree, struct file_tree_item *item, struct err *err);
 
+/* Gives the entry the stamp by which a later save, of any process since that boot, knows that the
+ * file has not changed. None if a later write may leave the times as they are. */
+void file_tree_mark(struct file_tree_item *item, uint64_t boot);
+
 /*
  * Waits for a write that is under way. The kernel changes the times of a file when a write begins
  * and holds the lock of its inode until that ends, on ext4, btrfs and tmpfs; to look for data takes

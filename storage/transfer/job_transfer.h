@@ -130,6 +130,9 @@ struct transfer {
 	struct chunk_index index;
 	/* Of the fingerprints in it: by chance. */
 	uint64_t seed;
+	/* For file_stamp_mark(): this boot of this machine, or, where that is not known, by
+	 * chance. */
+	uint64_t boot;
 	/* The store is reached over the network. */
 	bool remote;
 	/* Runs beside a job: low priority, until `urgent`. */

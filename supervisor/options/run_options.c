@@ -74,6 +74,9 @@ const struct option_row bandwidth_rows[] = {
 	{"bandwidth", 0, "RATE", "REPRIEVE_BANDWIDTH",
 		"send no faster than that, as 100MB/s; not after a notice (default: no limit)",
 		.set = set_bandwidth},
+	{"check-content", 0, NULL, "REPRIEVE_CHECK_CONTENT",
+		"read every file once, also what by its times has not changed since the last snapshot",
+		OPTION_FLAG(struct storage_transfer, check_content)},
 	{0},
 };
 // clang-format on

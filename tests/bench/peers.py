@@ -1,42 +1,61 @@
-"""Who is measured: each a list of commands on a directory and a store. `None`: it cannot do that."""
+"""Who is measured: each gives commands on a directory and a store, which is a directory or a bucket of a sink."""
 import os
 import shutil
+import sys
 from pathlib import Path
+
+BUCKET = "bench"
+# The AWS CRT has no program: CRT up|down ENDPOINT PREFIX DIRECTORY.
+CRT = """
+import sys
+from pathlib import Path
+from awscrt import auth, http, io, s3
+verb, endpoint, prefix, directory = sys.argv[1:]
+host, group = endpoint.split("//")[1], io.EventLoopGroup()
+signing = s3.create_default_s3_signing_config(region="us-east-1", credential_provider=auth.AwsCredentialsProvider.new_static("key", "secret"))
+client = s3.S3Client(bootstrap=io.ClientBootstrap(group, io.DefaultHostResolver(group)), region="us-east-1", signing_config=signing,
+                     tls_mode=s3.S3RequestTlsMode.DISABLED)
+def transfer(method, name, **more):
+    headers = [("host", host)] + ([("content-length", str(Path(more["send_filepath"]).stat().st_size))] if method == "PUT" else [])
+    return client.make_request(type=s3.S3RequestType[f"{method}_OBJECT"], request=http.HttpRequest(method, f"/{prefix}/{name}",
+                               http.HttpHeaders(headers)), **more)
+names = sorted(path.name for path in Path(directory).iterdir())
+if verb == "up":
+    all = [transfer("PUT", name, send_filepath=f"{directory}/{name}") for name in names]
+else:
+    Path(verb).mkdir()
+    all = [transfer("GET", name, recv_filepath=f"{verb}/{name}") for name in names]
+for one in all:
+    one.finished_future.result()
+"""
 
 
 class Peer:
+    """`store`: a directory, or the endpoint of a sink."""
     name = "?"
-    program = "?"
-    without = ()  # of the environment
 
-    def __init__(self, endpoint, bucket, work, binary):
-        self.endpoint, self.bucket, self.work, self.binary = endpoint, bucket, Path(work), binary
+    def __init__(self, store, work, binary):
+        self.store, self.work, self.binary, self.remote = store, Path(work), binary, "//" in str(store)
 
     @classmethod
     def is_there(cls):
-        return shutil.which(cls.program) is not None
+        return shutil.which(cls.name) is not None
 
     @property
     def url(self):
-        return f"s3://{self.bucket}/{self.name}"
+        return f"s3://{BUCKET}/{self.name}"
 
     def prepare(self):
-        """Not measured."""
+        """Not measured; None: there is nothing to do."""
         return None
 
-    def up(self, directory):
+    def save(self, directory):
+        """Also once more, of what is there already."""
         raise NotImplementedError
 
-    def down(self, target, directory):
-        """`directory` is what was saved; its content must lie in place(target, directory) then."""
+    def restore(self, directory, target):
+        """`directory` is what was saved."""
         raise NotImplementedError
-
-    def again(self, directory):
-        """Half of the bytes changed since up()."""
-        return None
-
-    def place(self, target, directory):
-        return Path(target)
 
 
 class Reprieve(Peer):
@@ -46,131 +65,103 @@ class Reprieve(Peer):
     def is_there(cls):
         return True
 
-    def up(self, directory):
-        return [self.binary, "save", directory, "--store", self.url, "--job", Path(directory).name]
+    def where(self):
+        return ["--store", self.url if self.remote else f"file://{self.store}/reprieve", "--job", "bench"]
 
-    again = up
+    def save(self, directory):
+        return [self.binary, "save", directory, *self.where()]
 
-    def down(self, target, directory):
-        return [self.binary, "restore", "latest", target, "--store", self.url, "--job", Path(directory).name]
+    def restore(self, directory, target):
+        return [self.binary, "restore", "latest", target, *self.where()]
 
-
-class Aws(Peer):
-    name = program = "aws"
-
-    def up(self, directory):
-        return ["aws", "s3", "cp", "--quiet", "--recursive", directory, f"{self.url}/{Path(directory).name}"]
-
-    def again(self, directory):
-        return ["aws", "s3", "sync", "--quiet", directory, f"{self.url}/{Path(directory).name}"]
-
-    def down(self, target, directory):
-        return ["aws", "s3", "cp", "--quiet", "--recursive", f"{self.url}/{Path(directory).name}", target]
+    def run(self, directory, target):
+        return [self.binary, "run", "-q", *self.where(), "--checkpoint-dir", target, "--", "true"]
 
 
 class S5cmd(Peer):
-    name = program = "s5cmd"
+    name = "s5cmd"
 
     def command(self, verb, source, target):
-        return ["s5cmd", "--log", "error", "--endpoint-url", self.endpoint, verb, source, target]
+        return ["s5cmd", "--log", "error", "--no-verify-ssl", "--endpoint-url", self.store, verb, source, target]
 
-    def up(self, directory):
+    def save(self, directory):
         return self.command("cp", f"{directory}/", f"{self.url}/{Path(directory).name}/")
 
-    def again(self, directory):
-        return self.command("sync", f"{directory}/", f"{self.url}/{Path(directory).name}/")
-
-    def down(self, target, directory):
+    def restore(self, directory, target):
         return self.command("cp", f"{self.url}/{Path(directory).name}/*", f"{target}/")
+
+    run = restore  # and the job
+
+
+class Crt(Peer):
+    name = "crt"
+
+    @classmethod
+    def is_there(cls):
+        return CRT_PYTHON is not None
+
+    def save(self, directory):
+        return [CRT_PYTHON, "-c", CRT, "up", self.store, f"{BUCKET}/crt", directory]
+
+    def restore(self, directory, target):
+        return [CRT_PYTHON, "-c", CRT, target, self.store, f"{BUCKET}/crt", directory]
+
+    run = restore
 
 
 class Rclone(Peer):
-    name = program = "rclone"
-    without = ("AWS_CA_BUNDLE",)  # "unsupported transport"; SSL_CERT_FILE serves
+    name = "rclone"
 
-    def command(self, source, target):
-        # Its own way of keeping the time of a file needs one more request for each; nobody else keeps it.
-        return ["rclone", "--config", "/dev/null", "--s3-provider", "Other", "--s3-env-auth", "--s3-endpoint", self.endpoint,
-                "--s3-no-check-bucket", "--use-server-modtime", "copy", source, target]
-
-    def up(self, directory):
-        return self.command(directory, f":{self.url.replace('//', '')}/{Path(directory).name}")
-
-    again = up
-
-    def down(self, target, directory):
-        return self.command(f":{self.url.replace('//', '')}/{Path(directory).name}", target)
+    def save(self, directory):
+        # Its own way of keeping the time of a file needs one more request for each.
+        return ["rclone", "--config", "/dev/null", "--s3-provider", "Other", "--s3-env-auth", "--s3-endpoint", self.store,
+                "--s3-no-check-bucket", "--use-server-modtime", "copy", directory, f":s3:{BUCKET}/rclone/{Path(directory).name}"]
 
 
 class Restic(Peer):
-    name = program = "restic"
+    name = "restic"
 
     def command(self, *words):
-        certificate = os.environ.get("SSL_CERT_FILE") or "/etc/ssl/certs/ca-certificates.crt"
-        return ["restic", "--quiet", "--cacert", certificate, "--password-command", "echo bench", "--cache-dir",
-                str(self.work / "restic-cache"), "--repo", f"s3:{self.endpoint}/{self.bucket}/restic", *words]
+        repository = f"s3:{self.store}/{BUCKET}/restic" if self.remote else f"{self.store}/restic"
+        return ["restic", "--quiet", "--password-command", "echo bench", "--cache-dir", self.work / "cache", "--repo", repository, *words]
 
     def prepare(self):
         return self.command("init")
 
-    def up(self, directory):
+    def save(self, directory):
         return self.command("backup", directory)
 
-    again = up
 
-    def down(self, target, directory):
-        return self.command("restore", "latest", "--path", directory, "--target", target)
+class Borg(Peer):
+    name = "borg"
 
-    def place(self, target, directory):
-        return Path(f"{target}{directory}")
+    def prepare(self):
+        return ["borg", "init", "--encryption", "none", f"{self.store}/borg"]
 
-
-class TarLz4(Peer):
-    name = "tar_lz4"
-    program = "lz4"
-
-    @classmethod
-    def is_there(cls):
-        return all(shutil.which(program) for program in ("tar", "lz4", "aws"))
-
-    def shell(self, line, *words):
-        return ["bash", "-c", f"set -o pipefail; {line}", "bash", *map(str, words)]
-
-    def up(self, directory):
-        return self.shell('tar -C "$1" -cf - . | lz4 -q -1 | aws s3 cp --quiet - "$2"', directory,
-                          f"{self.url}/{Path(directory).name}.tar.lz4")
-
-    again = up
-
-    def down(self, target, directory):
-        return self.shell('mkdir "$1" && aws s3 cp --quiet "$2" - | lz4 -q -d | tar -C "$1" -xf -', target,
-                          f"{self.url}/{Path(directory).name}.tar.lz4")
+    def save(self, directory):
+        return ["borg", "create", f"{self.store}/borg::{{now:%H%M%S%f}}", directory]
 
 
-class Plain(Peer):
-    """No program that one would use: curl, with the bytes as they are, all files at once, nothing read twice, checked or listed. What is
-    left is the server and the copying, so that an aim that is below this cannot be had here by any client."""
-    name = "plain"
-    program = "curl"
+class Rsync(Peer):
+    name = "rsync"
 
-    def transfers(self, directory, lines):
-        """curl's own file of options: 20,000 names are more than a command takes."""
-        options = self.work / "plain-options"
-        with open(options, "w") as file:
-            for path in sorted(path for path in Path(directory).rglob("*") if path.is_file()):
-                name = path.relative_to(directory)
-                file.write(lines(path, name) + f'url = "{self.endpoint}/{self.bucket}/plain/{name}"\n')
-        line = """exec curl --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" "$@" """
-        return ["bash", "-c", line, "bash", "--silent", "--show-error", "--fail", "--insecure", "--parallel", "--parallel-immediate",
-                "--parallel-max", "16", "--aws-sigv4", "aws:amz:us-east-1:s3", "--header", "x-amz-content-sha256: UNSIGNED-PAYLOAD",
-                "--create-dirs", "--config", str(options)]
-
-    def up(self, directory):
-        return self.transfers(directory, lambda path, name: f'upload-file = "{path}"\n')
-
-    def down(self, target, directory):
-        return self.transfers(directory, lambda path, name: f'output = "{Path(target) / name}"\n')
+    def save(self, directory):
+        return ["rsync", "-a", f"{directory}/", f"{self.store}/rsync/"]
 
 
-ALL = (Reprieve, Aws, S5cmd, Rclone, Restic, TarLz4, Plain)
-TITLES = {"tar_lz4": "tar | lz4 | aws s3 cp -", "aws": "aws s3 cp"}
+class Cp(Peer):
+    name = "cp"
+
+    def save(self, directory):
+        return ["cp", "-r", directory, f"{self.store}/cp"]
+
+
+def python_with_crt():
+    beside = shutil.which("s5cmd") or ""
+    for python in (str(Path(beside).parent / "python"), sys.executable):
+        if os.path.exists(python) and os.system(f"{python} -c 'import awscrt' 2>/dev/null") == 0:
+            return python
+    return None
+
+
+CRT_PYTHON = python_with_crt()

@@ -4,7 +4,9 @@
  * it is for measuring, and for loopback alone.
  *
  *	sink [CERTIFICATE KEY]		prints its port; with these files, in PEM, it speaks TLS
- *	SINK_RATE=BYTES sink ...	takes at most so many bytes in a second, of all together
+ *	SINK_RATE=BYTES sink ...	carries at most so many bytes in a second, both ways and of
+ *all together SINK_EACH=BYTES sink ...	the same for each connection SINK_FAR=MS sink ...
+ *answers later by that, and accepts a connection so
  *
  * A thread for each connection. It ends when its standard input does. "DELETE /" forgets
  * everything; "GET /.counts" tells how many requests there were, and the bytes of their bodies.
@@ -36,7 +38,8 @@
 
 struct peer {
 	int fd;
-	SSL *ssl; /* NULL: plain */
+	SSL *ssl;           /* NULL: plain */
+	int64_t free_at_ns; /* when it has carried all that came before */
 	char head[HEAD_MOST + 1];
 	size_t filled; /* bytes in head: a request's fields, and what came with them */
 };
@@ -73,32 +76,12 @@ void body_free(uint8_t *body, uint64_t size)
 		munmap(body, size);
 }
 
-/* --- bytes --- */
-
-bool peer_send(struct peer *peer, const void *data, size_t size)
-{
-	const char *next = data;
-
-	while (size > 0) {
-		size_t piece = size < (1 << 30) ? size : 1 << 30;
-		ssize_t sent = peer->ssl ? SSL_write(peer->ssl, next, (int)piece)
-					 : send(peer->fd, next, piece, MSG_NOSIGNAL);
-
-		if (sent < 0 && !peer->ssl && errno == EINTR)
-			continue;
-		if (sent <= 0)
-			return false;
-		next += sent;
-		size -= (size_t)sent;
-	}
-	return true;
-}
-
 /* --- a slow network --- */
 
-static uint64_t rate; /* bytes per second; 0: as they come */
+static uint64_t rate, rate_each; /* bytes per second; 0: as they come */
+static int64_t far_ns;
 static pthread_mutex_t rate_mutex = PTHREAD_MUTEX_INITIALIZER;
-static int64_t free_at_ns; /* when the network has carried all that was received */
+static int64_t free_at_ns; /* when the network has carried all that came before */
 
 static int64_t now_ns(void)
 {
@@ -108,35 +91,75 @@ static int64_t now_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static void wait_for_network(size_t size)
+static void wait_until(int64_t end)
 {
-	struct timespec until;
-	int64_t now = now_ns(), end;
+	struct timespec until = {.tv_sec = end / 1000000000, .tv_nsec = end % 1000000000};
 
-	if (rate == 0)
-		return;
-	pthread_mutex_lock(&rate_mutex);
-	free_at_ns = (free_at_ns > now ? free_at_ns : now) +
-		     (int64_t)((double)size * 1e9 / (double)rate);
-	end = free_at_ns;
-	pthread_mutex_unlock(&rate_mutex);
-	until = (struct timespec){.tv_sec = end / 1000000000, .tv_nsec = end % 1000000000};
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+}
+
+static int64_t carry(int64_t *free_at, uint64_t bytes_per_second, size_t size)
+{
+	int64_t now = now_ns();
+
+	if (bytes_per_second)
+		*free_at = (*free_at > now ? *free_at : now) +
+			   (int64_t)((double)size * 1e9 / (double)bytes_per_second);
+	return *free_at;
+}
+
+static void wait_for_network(struct peer *peer, size_t size)
+{
+	int64_t end = carry(&peer->free_at_ns, rate_each, size), all;
+
+	pthread_mutex_lock(&rate_mutex);
+	all = carry(&free_at_ns, rate, size);
+	pthread_mutex_unlock(&rate_mutex);
+	if (rate || rate_each)
+		wait_until(end > all ? end : all);
+}
+
+/* How much is carried in one go. */
+static size_t piece_of(size_t size)
+{
+	size_t most = rate || rate_each ? RATE_PIECE : 1 << 30;
+
+	return size < most ? size : most;
+}
+
+/* --- bytes --- */
+
+bool peer_send(struct peer *peer, const void *data, size_t size)
+{
+	const char *next = data;
+
+	while (size > 0) {
+		size_t piece = piece_of(size);
+		ssize_t sent = peer->ssl ? SSL_write(peer->ssl, next, (int)piece)
+					 : send(peer->fd, next, piece, MSG_NOSIGNAL);
+
+		if (sent < 0 && !peer->ssl && errno == EINTR)
+			continue;
+		if (sent <= 0)
+			return false;
+		wait_for_network(peer, (size_t)sent);
+		next += sent;
+		size -= (size_t)sent;
+	}
+	return true;
 }
 
 static size_t receive(struct peer *peer, void *room, size_t size)
 {
-	size_t most = rate ? RATE_PIECE : 1 << 30;
-
 	for (;;) {
-		size_t piece = size < most ? size : most;
+		size_t piece = piece_of(size);
 		ssize_t got = peer->ssl ? SSL_read(peer->ssl, room, (int)piece)
 					: recv(peer->fd, room, piece, 0);
 
 		if (got < 0 && !peer->ssl && errno == EINTR)
 			continue;
 		if (got > 0)
-			wait_for_network((size_t)got);
+			wait_for_network(peer, (size_t)got);
 		return got > 0 ? (size_t)got : 0;
 	}
 }
@@ -269,10 +292,14 @@ static void *converse(void *arg)
 {
 	struct peer *peer = arg;
 	struct request request;
-	bool more = !peer->ssl || SSL_accept(peer->ssl) == 1;
+	bool more;
 
-	while (more && read_head(peer, &request) && read_body(peer, &request))
+	wait_until(now_ns() + (peer->ssl ? 2 : 1) * far_ns);
+	more = !peer->ssl || SSL_accept(peer->ssl) == 1;
+	while (more && read_head(peer, &request) && read_body(peer, &request)) {
+		wait_until(now_ns() + far_ns);
 		more = objects_answer(peer, &request) && !request.close;
+	}
 	if (peer->ssl)
 		SSL_free(peer->ssl);
 	ERR_clear_error();
@@ -336,13 +363,21 @@ static void start(void *(*run)(void *), void *arg)
 	pthread_detach(thread);
 }
 
+static uint64_t setting(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value ? strtoull(value, NULL, 10) : 0;
+}
+
 int main(int argc, char **argv)
 {
 	int listener;
 
 	signal(SIGPIPE, SIG_IGN);
-	if (getenv("SINK_RATE"))
-		rate = strtoull(getenv("SINK_RATE"), NULL, 10);
+	rate = setting("SINK_RATE");
+	rate_each = setting("SINK_EACH");
+	far_ns = (int64_t)setting("SINK_FAR") * 1000000;
 	if (argc == 3)
 		set_up_tls(argv[1], argv[2]);
 	listener = listen_on_loopback();

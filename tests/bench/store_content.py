@@ -16,13 +16,12 @@ from stores import BUCKET, Sink, measure
 CHUNK = 4 << 20
 RATES = (100_000_000, 1_000_000_000)
 POLICIES = ("never", "auto", "always")
-TO_BF16 = "import sys, numpy; (numpy.fromfile(sys.argv[1], dtype=numpy.uint32) >> 16).astype(numpy.uint16).tofile(sys.argv[2])"
 
 
 class Client:
     def __init__(self, options, rate=0):
         self.options, self.sink = options, Sink(options.work, "http", options.work)
-        self.sink.start(rate)
+        self.sink.start(rate=rate)
         self.environment = {**os.environ, **self.sink.environment}
 
     def save(self, directory, **more):
@@ -41,9 +40,6 @@ class Client:
 
 def weights(options):
     fp32, bf16 = options.work / "weights", options.work / "bf16"
-    bf16.mkdir(exist_ok=True)
-    for path in sorted(fp32.iterdir()):
-        subprocess.run([sys.executable, "-c", TO_BF16, path, bf16 / path.name], check=True)
     for directory in (fp32, bf16):
         size = sum(path.stat().st_size for path in directory.iterdir())
         for rate in RATES:

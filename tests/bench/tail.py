@@ -192,7 +192,7 @@ def main():
     if "http" in servers:
         for rate in rates:
             sink = Sink(options.work, "http", options.work)
-            sink.start(rate * 1_000_000)
+            sink.start(rate=rate * 1_000_000)
             try:
                 show(f"sink, {f'{rate} MB/s' if rate else 'no limit'}", sink, options)
             finally:

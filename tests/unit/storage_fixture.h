@@ -26,6 +26,7 @@ struct fixture {
 	struct attempt attempt;
 	uint32_t sequence;
 	size_t descriptors; /* that were open at the start */
+	bool check_content; /* by what fixture_open() opens */
 };
 
 /* Of the last call that was asserted. */
@@ -54,6 +55,7 @@ static inline void fixture_open(struct fixture *fixture)
 		.job = "job",
 		.create = true,
 		.threads = 3,
+		.transfer.check_content = fixture->check_content,
 	};
 
 	assert_works(storage_open(&options, &fixture->storage, NULL, &err));

@@ -27,7 +27,7 @@ static const char sample[] =
 	"{\"path\":\"l\",\"type\":\"symlink\",\"target\":\"a/f\",\"mode\":511,\"mtime\":[1,2]},"
 	"{\"path_base64\":\"bf8=\",\"type\":\"directory\",\"mode\":448,\"mtime\":[-1,2]},"
 	"{\"path\":\"z\",\"type\":\"file\",\"mode\":420,\"mtime\":[1,2],\"size\":4194304,"
-	"\"chunks\":[[\"zero\"]],\"running\":true}]}";
+	"\"chunks\":[[\"zero\"]],\"running\":true,\"stamp\":\"f00000000000000e\"}]}";
 // clang-format on
 
 static const struct snapshot_id sample_id = {2, 7};
@@ -58,6 +58,8 @@ static void test_round_trip(void **state)
 	assert_true(manifest.entries[1].chunks[1].checksum == 0xf123456789abcdef);
 	assert_false(manifest.entries[1].running);
 	assert_true(manifest.entries[5].running);
+	assert_true(manifest.entries[5].stamp == 0xf00000000000000e);
+	assert_true(manifest.entries[1].stamp == 0);
 	assert_ptr_equal(manifest_find(&manifest, "l"), &manifest.entries[3]);
 	assert_null(manifest_find(&manifest, "nothing"));
 	again = manifest_encode(&manifest, &err);

@@ -193,22 +193,25 @@ static void test_a_file_is_unchanged_if_all_of_its_stamp_is(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (file_stamp_same_content(&rows[i].stamp, &a_stamp) != rows[i].content ||
-		    file_stamp_equal(&rows[i].stamp, &a_stamp) != rows[i].all)
+		    file_stamp_equal(&rows[i].stamp, &a_stamp) != rows[i].all ||
+		    (file_stamp_mark(&rows[i].stamp, 9) == file_stamp_mark(&a_stamp, 9)) !=
+			    rows[i].all)
 			fail_msg("row %zu", i);
+	assert_true(file_stamp_mark(&a_stamp, 8) != file_stamp_mark(&a_stamp, 9));
 }
 
 static void add_file(struct chunk_index *index, char *path, struct chunk *chunks, uint64_t size,
-		     const struct file_stamp *stamp)
+		     uint64_t stamp)
 {
 	const struct entry entry =
-		{.path = path, .type = ENTRY_FILE, .size = size, .chunks = chunks};
+		{.path = path, .type = ENTRY_FILE, .size = size, .chunks = chunks, .stamp = stamp};
 	const struct entry *entries = &entry;
 
-	chunk_index_add_files(index, &entries, &stamp, 1);
+	chunk_index_add_files(index, &entries, 1);
 }
 
-static bool find(struct chunk_index *index, const char *path, const struct file_stamp *stamp,
-		 size_t count, uint32_t *offset)
+static bool find(struct chunk_index *index, const char *path, uint64_t stamp, size_t count,
+		 uint32_t *offset)
 {
 	struct chunk chunks[4] = {0};
 	bool found = chunk_index_find_file(index, path, stamp, chunks, count);
@@ -219,60 +222,41 @@ static bool find(struct chunk_index *index, const char *path, const struct file_
 
 static void test_files_are_found_by_path_and_stamp(void **state)
 {
-	static const struct file_stamp none, later = {.size = 1, .mtime = {9, 9}};
 	struct chunk_index *index = *state;
 	uint32_t pack = chunk_index_open_pack(index, "packs/one"), offset;
 	struct chunk first[] = {chunk_of(1, pack), chunk_of(2, pack)}, second = chunk_of(3, pack);
-	struct entry link = {.path = "l", .type = ENTRY_SYMLINK}, unread = {.path = "u"};
+	struct entry link = {.path = "l", .type = ENTRY_SYMLINK, .stamp = 1};
+	struct entry unread = {.path = "u", .stamp = 1};
 	const struct entry *others[] = {&link, &unread};
-	const struct file_stamp *stamps[] = {&a_stamp, &a_stamp};
 
-	assert_false(find(index, "b", &a_stamp, 2, &offset));
-	add_file(index, "b", first, 2 * CHUNK_SIZE, &a_stamp);
-	add_file(index, "a", &second, 5, &a_stamp);
-	add_file(index, "empty", first, 0, &a_stamp);
-	add_file(index, "unstamped", first, 2 * CHUNK_SIZE, &none);
-	chunk_index_add_files(index, others, stamps, 2);
-	assert_true(find(index, "b", &a_stamp, 2, &offset) && offset == 8 + 2);
-	assert_true(find(index, "a", &a_stamp, 1, &offset) && offset == 8 + 3);
-	assert_true(find(index, "empty", &a_stamp, 0, &offset));
-	assert_false(find(index, "b", &later, 2, &offset));
-	assert_false(find(index, "b", &a_stamp, 1, &offset));
-	assert_false(find(index, "c", &a_stamp, 2, &offset));
-	assert_false(find(index, "l", &a_stamp, 0, &offset));
-	assert_false(find(index, "u", &a_stamp, 0, &offset));
+	assert_false(find(index, "b", 1, 2, &offset));
+	add_file(index, "b", first, 2 * CHUNK_SIZE, 1);
+	add_file(index, "a", &second, 5, 1);
+	add_file(index, "empty", first, 0, 1);
+	add_file(index, "unstamped", first, 2 * CHUNK_SIZE, 0);
+	chunk_index_add_files(index, others, 2);
+	assert_true(find(index, "b", 1, 2, &offset) && offset == 8 + 2);
+	assert_true(find(index, "a", 1, 1, &offset) && offset == 8 + 3);
+	assert_true(find(index, "empty", 1, 0, &offset));
+	assert_false(find(index, "b", 2, 2, &offset));
+	assert_false(find(index, "b", 1, 1, &offset));
+	assert_false(find(index, "c", 1, 2, &offset));
+	assert_false(find(index, "l", 1, 0, &offset));
+	assert_false(find(index, "u", 1, 0, &offset));
 	/* Without a stamp nothing can be known of a file. */
-	assert_false(find(index, "unstamped", &none, 2, &offset));
+	assert_false(find(index, "unstamped", 0, 2, &offset));
 	/* What is read anew stands for the path; the others stay. */
-	add_file(index, "b", &second, 5, &later);
-	assert_false(find(index, "b", &a_stamp, 2, &offset));
-	assert_true(find(index, "b", &later, 1, &offset) && offset == 8 + 3);
-	assert_true(find(index, "a", &a_stamp, 1, &offset));
+	for (uint64_t stamp = 2; stamp <= 6; stamp++) {
+		add_file(index, "b", &second, 5, stamp);
+		assert_false(find(index, "b", stamp - 1, 2, &offset));
+		assert_true(find(index, "b", stamp, 1, &offset) && offset == 8 + 3);
+		assert_true(find(index, "a", 1, 1, &offset));
+		assert_int_equal(index->file_count, 3);
+	}
 	/* And a file is in the store no longer than its packs are. */
 	chunk_index_pack_lost(index, pack);
-	assert_false(find(index, "a", &a_stamp, 1, &offset));
-	assert_true(find(index, "empty", &a_stamp, 0, &offset));
-}
-
-/* However often it was read, and whatever else was read with it. */
-static void test_the_last_reading_of_a_file_counts(void **state)
-{
-	struct chunk_index *index = *state;
-	uint32_t pack = chunk_index_open_pack(index, "packs/one"), offset;
-	struct chunk chunks[] = {chunk_of(1, pack), chunk_of(2, pack)};
-	struct entry first = {.path = "a", .type = ENTRY_FILE, .size = 5, .chunks = &chunks[0]};
-	struct entry second = {.path = "b", .type = ENTRY_FILE, .size = 5, .chunks = &chunks[1]};
-	const struct entry *both[] = {&first, &second};
-
-	for (int time = 1; time <= 6; time++) {
-		const struct file_stamp now = {.inode = 1, .size = 5, .mtime = {time, 0}};
-		const struct file_stamp *stamps[] = {&now, &now};
-
-		chunk_index_add_files(index, both, stamps, 2);
-		assert_int_equal(index->file_count, 2);
-		assert_true(find(index, "a", &now, 1, &offset) && offset == 8 + 1);
-		assert_true(find(index, "b", &now, 1, &offset) && offset == 8 + 2);
-	}
+	assert_false(find(index, "a", 1, 1, &offset));
+	assert_true(find(index, "empty", 1, 0, &offset));
 }
 
 int main(void)
@@ -285,8 +269,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_which_packs_are_relied_on, set_up, tear_down),
 		cmocka_unit_test(test_a_file_is_unchanged_if_all_of_its_stamp_is),
 		cmocka_unit_test_setup_teardown(test_files_are_found_by_path_and_stamp, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(test_the_last_reading_of_a_file_counts, set_up,
 						tear_down),
 	};
 
