@@ -65,7 +65,7 @@ struct storage;
 
 /* How content is moved. All zero: what suits the store. */
 struct storage_transfer {
-	/* Connections at once; 0: 8 up and 16 down, for file:// one per processor. */
+	/* Connections at once; 0: 8 to 24 up and 16 down, for file:// one per processor. */
 	unsigned connections;
 	/* For buffers; 0: 256 MiB. */
 	uint64_t memory_bytes;

@@ -20,7 +20,8 @@
 #define PACK_USUAL (16 * MIB)
 #define PACK_EXTRA (PACK_CAPACITY - PACK_TARGET) /* index and footer */
 #define CONNECTIONS_MOST 64
-#define UPLOADERS_REMOTE 8
+#define UPLOADERS_FIRST 8
+#define UPLOADERS_REMOTE 24
 #define FETCHERS_REMOTE 16
 #define SPAN_LEAST (8 * MIB)
 #define SPAN_MOST (32 * MIB) /* a whole pack */
@@ -50,6 +51,10 @@ static void plan_up(const struct transfer_plan_facts *facts, uint64_t memory,
 	uint64_t per_reader = PACK_LEAST + PACK_EXTRA + CHUNK_SIZE, rest, share, target;
 
 	plan->uploaders = connection_count(facts, UPLOADERS_REMOTE);
+	plan->uploaders_first =
+		facts->connections || !facts->remote || plan->uploaders < UPLOADERS_FIRST
+			? plan->uploaders
+			: UPLOADERS_FIRST;
 	plan->readers = (unsigned)clamp_value(facts->processors, 1,
 					      clamp_value(memory / 2 / per_reader, 1, 64));
 	rest = memory - plan->readers * CHUNK_SIZE;
@@ -61,9 +66,8 @@ static void plan_up(const struct transfer_plan_facts *facts, uint64_t memory,
 	if (facts->bandwidth)
 		target = PACK_LEAST;
 	plan->pack_target = (size_t)(target - target % CHUNK_SIZE);
-	/* One for each that fills and each that sends: more would only be filled and wait. */
 	plan->buffers = (unsigned)clamp_value(rest / (plan->pack_target + PACK_EXTRA), 2,
-					      plan->readers + (uint64_t)plan->uploaders);
+					      2 * plan->readers + (uint64_t)plan->uploaders);
 }
 
 static void plan_down(const struct transfer_plan_facts *facts, uint64_t memory,
@@ -165,21 +169,9 @@ int64_t rate_limit_consume(struct rate_limit *rate, uint64_t bytes, int64_t now_
 	return wait_ms;
 }
 
-/*
- * Whether weights are compressed before they are sent: worth it where the upload is what limits,
- * and a loss where the processors are. Measured in this process: readers wait for a buffer exactly
- * where the upload's bandwidth is less than what they read and hash, and the time that they wait is
- * what the coder may take.
- */
-
-#define MIB ((uint64_t)1 << 20)
-
-/* Less says nothing. */
-#define READ_LEAST (32 * MIB)
-#define CODED_LEAST (8 * MIB)
-
-/* Of the slower of the two widths, on an old processor: until it is measured. */
-#define CODER_US_PER_MIB_GUESS 2500
+/* Twice what a reader takes, with the coder, for the next pack (5 ms a chunk, 10 with an old
+ * processor): more connections may come, too. */
+#define SLACK_LEAST_MS 50
 
 int weights_policy_parse(const char *text, enum weights_policy *policy, struct err *err)
 {
@@ -198,58 +190,41 @@ int weights_policy_parse(const char *text, enum weights_policy *policy, struct e
 		       "REPRIEVE_STORE_WEIGHTS=\"%.60s\": expected auto, always or never", text);
 }
 
-/* Old measurements count for half, and then for a quarter. Two threads that do so at once halve
- * twice: no harm. */
-static void age(_Atomic uint64_t *value)
+/* The link is what limits, if more is queued than the readers need time to bring the next packs,
+ * also with the coder. Where the coder holds the link up, the queue is soon empty. */
+bool weights_pay(enum weights_policy policy, bool remote, int64_t slack_ms)
 {
-	atomic_store(value, atomic_load(value) / 2);
+	if (policy != WEIGHTS_AUTO)
+		return policy == WEIGHTS_ALWAYS;
+	return remote && slack_ms >= SLACK_LEAST_MS;
 }
 
-void weights_meter_read(struct weights_meter *meter, uint64_t bytes)
+void upload_growth_begin(struct upload_growth *growth, const struct transfer_plan *plan,
+			 int64_t now_ms)
 {
-	if (atomic_fetch_add(&meter->read_bytes, bytes) + bytes < WEIGHTS_WINDOW)
+	if (growth->connections == 0)
+		growth->connections = plan->uploaders_first;
+	growth->began_ms = now_ms;
+	growth->packs = 0;
+	growth->bytes = 0;
+}
+
+void upload_growth_add(struct upload_growth *growth, const struct transfer_plan *plan,
+		       uint64_t bytes, int64_t now_ms)
+{
+	uint64_t rate;
+
+	growth->bytes += bytes;
+	if (++growth->packs < growth->connections)
 		return;
-	age(&meter->read_bytes);
-	age(&meter->waited_us);
-	age(&meter->coded_bytes);
-	age(&meter->coder_us);
-}
-
-void weights_meter_waited(struct weights_meter *meter, int64_t us)
-{
-	atomic_fetch_add(&meter->waited_us, us > 0 ? (uint64_t)us : 0);
-}
-
-void weights_meter_coded(struct weights_meter *meter, uint64_t bytes, int64_t us)
-{
-	atomic_fetch_add(&meter->coded_bytes, bytes);
-	atomic_fetch_add(&meter->coder_us, us > 0 ? (uint64_t)us : 0);
-}
-
-void weights_meter_facts(const struct weights_meter *meter, struct weights_facts *facts)
-{
-	facts->read_bytes = atomic_load(&meter->read_bytes);
-	facts->waited_us = atomic_load(&meter->waited_us);
-	facts->coded_bytes = atomic_load(&meter->coded_bytes);
-	facts->coder_us = atomic_load(&meter->coder_us);
-}
-
-/* In microseconds for the bytes that were read. What was coded among them is not to be waited for
- * again: its time counts as waited, or it would stop as soon as it helps. */
-bool weights_pay(const struct weights_facts *facts)
-{
-	uint64_t cost = facts->read_bytes / MIB * CODER_US_PER_MIB_GUESS;
-
-	if (facts->policy != WEIGHTS_AUTO)
-		return facts->policy == WEIGHTS_ALWAYS;
-	if (!facts->remote || facts->read_bytes < READ_LEAST)
-		return false;
-	if (facts->coded_bytes >= CODED_LEAST)
-		cost = facts->read_bytes / MIB * (facts->coder_us / (facts->coded_bytes / MIB));
-	/* Nobody waits any more: the processors limit, whatever the coder hides. */
-	if (facts->waited_us * 10 < facts->coder_us)
-		return false;
-	return facts->waited_us + facts->coder_us > cost;
+	rate = growth->bytes * 1000 / (uint64_t)(now_ms - growth->began_ms + 1);
+	if (rate > growth->best + growth->best / 8) {
+		growth->best = rate;
+		growth->connections += growth->connections / 2;
+		if (growth->connections > plan->uploaders)
+			growth->connections = plan->uploaders;
+	}
+	upload_growth_begin(growth, plan, now_ms);
 }
 
 void transfer_drop_early(struct transfer *transfer)

@@ -14,7 +14,7 @@
 
 struct transfer_plan_facts {
 	unsigned processors; /* for hashing and verifying */
-	/* 0: 8 up and 16 down for a remote store, one per processor for a local one */
+	/* 0: 8 to 24 up and 16 down for a remote store, one per processor for a local one */
 	unsigned connections;
 	uint64_t memory;    /* bytes for buffers; 0: 256 MiB */
 	uint64_t bandwidth; /* bytes per second; 0: no limit */
@@ -23,10 +23,10 @@ struct transfer_plan_facts {
 
 struct transfer_plan {
 	/* uploading */
-	unsigned readers; /* read, hash and pack: each fills one buffer */
-	unsigned uploaders;
-	unsigned buffers;   /* of one pack each */
-	size_t pack_target; /* payload of a pack: whole chunks, 8 to 32 MiB */
+	unsigned readers;                    /* read, hash and pack: each fills one buffer */
+	unsigned uploaders_first, uploaders; /* connections: at the begin, and at most */
+	unsigned buffers;                    /* of one pack each */
+	size_t pack_target;                  /* payload of a pack: whole chunks, 8 to 32 MiB */
 	/* fetching */
 	unsigned fetchers; /* each has at most one chunk in memory, compressed and not */
 	size_t span;       /* bytes that one request for neighbouring chunks may ever cover */
@@ -90,28 +90,27 @@ enum weights_policy {
  * may be given. */
 int weights_policy_parse(const char *text, enum weights_policy *policy, struct err *err);
 
-/* Of the last WEIGHTS_WINDOW bytes or so. Zero-initialise it. From any thread. */
-struct weights_meter {
-	_Atomic uint64_t read_bytes, waited_us; /* of all readers */
-	_Atomic uint64_t coded_bytes, coder_us; /* of the same; a part of read_bytes */
+/* PURE. Whether weights are compressed before they are sent. `slack_ms`: how long what is queued
+ * keeps the connections busy. */
+bool weights_pay(enum weights_policy policy, bool remote, int64_t slack_ms);
+
+/* How many connections send. Zero-initialise it. */
+struct upload_growth {
+	unsigned connections;
+	uint64_t best; /* bytes per second */
+	/* Since a moment at which nothing was under way, or the last decision. */
+	int64_t began_ms;
+	unsigned packs;
+	uint64_t bytes;
 };
 
-#define WEIGHTS_WINDOW ((uint64_t)256 << 20)
-
-void weights_meter_read(struct weights_meter *meter, uint64_t bytes);
-void weights_meter_waited(struct weights_meter *meter, int64_t us);
-void weights_meter_coded(struct weights_meter *meter, uint64_t bytes, int64_t us);
-
-struct weights_facts {
-	enum weights_policy policy;
-	bool remote;
-	uint64_t read_bytes, waited_us, coded_bytes, coder_us;
-};
-
-void weights_meter_facts(const struct weights_meter *meter, struct weights_facts *facts);
-
-/* PURE. */
-bool weights_pay(const struct weights_facts *facts);
+/* PURE. Nothing was under way: what comes is measured from now on. */
+void upload_growth_begin(struct upload_growth *growth, const struct transfer_plan *plan,
+			 int64_t now_ms);
+/* PURE. A pack was stored. As soon as each connection has sent one, there are half as many more, if
+ * all together have become faster. */
+void upload_growth_add(struct upload_growth *growth, const struct transfer_plan *plan,
+		       uint64_t bytes, int64_t now_ms);
 
 struct pack_uploader;
 
@@ -141,9 +140,9 @@ struct transfer {
 	atomic_bool urgent;
 	struct transfer_plan plan;
 	enum weights_policy weights;
-	struct weights_meter meter;
 	/* Used by the uploader alone, under its mutex. */
 	struct hedge hedge;
+	struct upload_growth growth;
 	struct rate_limit rate;
 	/* Kept from an early upload to the save that follows; else NULL. */
 	struct pack_uploader *uploader;

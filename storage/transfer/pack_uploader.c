@@ -132,6 +132,15 @@ static unsigned pack_upload_puts(const struct pack_upload *upload)
 	return count;
 }
 
+static unsigned upload_queue_in_use(const struct upload_queue *uploads)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; i < uploads->count; i++)
+		count += uploads->items[i].state != UPLOAD_FREE;
+	return count;
+}
+
 /* How many packs are being sent twice. */
 static unsigned upload_queue_hedged(const struct upload_queue *uploads)
 {
@@ -191,6 +200,7 @@ static struct pack_uploader *pack_uploader_new(struct transfer *transfer)
 		.capacity = plan->pack_target + PACK_CAPACITY - PACK_TARGET,
 	};
 	uploader->locked.promised_ms = uploader->locked.deadline_ms = CLOCK_NEVER;
+	upload_growth_begin(&transfer->growth, plan, clock_monotonic_ms());
 	pthread_mutex_init(&uploader->mutex, NULL);
 	pthread_cond_init(&uploader->changed, NULL);
 	priority_pool_init(&uploader->pool, upload_worker, uploader,
@@ -229,6 +239,7 @@ static void release_upload(struct pack_uploader *uploader, struct pack_upload *u
 
 struct pack_upload *pack_uploader_borrow_buffer(struct pack_uploader *uploader, struct err *err)
 {
+	const struct upload_growth *growth = &uploader->transfer->growth;
 	struct pack_upload *upload = NULL;
 	int result = 0;
 
@@ -241,7 +252,10 @@ struct pack_upload *pack_uploader_borrow_buffer(struct pack_uploader *uploader, 
 			*err = uploader->locked.err;
 		if (uploader->locked.failed || uploader->locked.interrupted)
 			break;
-		result = upload_queue_find_free(&uploader->locked.uploads, &upload, err);
+		/* For each reader one that it fills and one that waits: more would only wait. */
+		if (upload_queue_in_use(&uploader->locked.uploads) <
+		    growth->connections + 2 * uploader->transfer->plan.readers)
+			result = upload_queue_find_free(&uploader->locked.uploads, &upload, err);
 		if (result == 0 && !upload)
 			pthread_cond_wait(&uploader->changed, &uploader->mutex);
 	}
@@ -270,6 +284,22 @@ void pack_uploader_return_buffer(struct pack_uploader *uploader, struct pack_upl
 	pthread_mutex_lock(&uploader->mutex);
 	release_upload(uploader, upload);
 	pthread_mutex_unlock(&uploader->mutex);
+}
+
+int64_t pack_uploader_slack_ms(struct pack_uploader *uploader)
+{
+	const struct transfer *transfer = uploader->transfer;
+	const struct hedge *hedge = &transfer->hedge;
+	int64_t took_ms, waiting, slack_ms = 0;
+
+	pthread_mutex_lock(&uploader->mutex);
+	if (hedge->count > 0) {
+		took_ms = hedge->took_ms[(hedge->count - 1) % HEDGE_SAMPLES];
+		waiting = upload_queue_waiting(&uploader->locked.uploads);
+		slack_ms = took_ms * waiting / transfer->growth.connections;
+	}
+	pthread_mutex_unlock(&uploader->mutex);
+	return slack_ms;
 }
 
 /* --- ending an upload --- */
@@ -352,6 +382,8 @@ static void on_pack_stored(struct pack_uploader *uploader, struct pack_upload *u
 		hedge_add_sample(&uploader->transfer->hedge, took_ms);
 	chunk_index_pack_stored(&uploader->transfer->index, upload->pack, upload->size);
 	atomic_fetch_add(&uploader->bytes_sent, upload->size);
+	upload_growth_add(&uploader->transfer->growth, &uploader->transfer->plan, upload->size,
+			  clock_monotonic_ms());
 	/* A second put of the same pack is no longer needed. */
 	if (upload->queued)
 		upload_queue_remove(&uploader->locked.uploads, upload);
@@ -406,12 +438,14 @@ static void upload_worker(void *arg, struct priority_pool_worker *worker)
 /* Adds a thread if all are busy. Without any thread, the caller sends. */
 static void add_worker_if_busy(struct pack_uploader *uploader)
 {
+	unsigned connections;
 	bool wanted;
 
 	pthread_mutex_lock(&uploader->mutex);
+	connections = uploader->transfer->growth.connections;
 	wanted = upload_queue_waiting(&uploader->locked.uploads) > uploader->locked.idle;
 	pthread_mutex_unlock(&uploader->mutex);
-	if (wanted && priority_pool_running(&uploader->pool) < uploader->transfer->plan.uploaders &&
+	if (wanted && priority_pool_running(&uploader->pool) < connections &&
 	    priority_pool_add_worker(&uploader->pool) < 0 &&
 	    priority_pool_running(&uploader->pool) == 0)
 		upload_worker(uploader, NULL);
@@ -430,7 +464,9 @@ void pack_uploader_send(struct pack_uploader *uploader, struct pack_upload *uplo
 	upload->pack = pack;
 	upload->size = size;
 	upload->state = UPLOAD_BUSY;
-	uploader->locked.busy++;
+	if (uploader->locked.busy++ == 0)
+		upload_growth_begin(&uploader->transfer->growth, &uploader->transfer->plan,
+				    clock_monotonic_ms());
 	uploader->locked.resting = false;
 	atomic_fetch_add(&uploader->bytes_waiting, size);
 	if (uploader->locked.failed)
@@ -451,7 +487,7 @@ static void hedge_upload(struct pack_uploader *uploader, struct pack_upload *upl
 		.age_ms = first && first->began_ms ? now - first->began_ms : 0,
 		.sent = upload->sent,
 		.hedged_now = upload_queue_hedged(&uploader->locked.uploads),
-		.connections = uploader->transfer->plan.uploaders,
+		.connections = uploader->transfer->growth.connections,
 	};
 
 	if (upload->state != UPLOAD_BUSY || upload->queued || !first ||
@@ -497,17 +533,11 @@ void pack_uploader_poll(struct pack_uploader *uploader, struct cancel *cancel)
 
 bool pack_uploader_wait(struct pack_uploader *uploader, int64_t milliseconds)
 {
-	int64_t began_us = clock_monotonic_us();
 	bool done;
 
 	pthread_mutex_lock(&uploader->mutex);
-	if (uploader->locked.busy > 0 && milliseconds > 0) {
+	if (uploader->locked.busy > 0 && milliseconds > 0)
 		condition_wait(&uploader->changed, &uploader->mutex, milliseconds);
-		/* No reader has anything left to do. */
-		weights_meter_waited(&uploader->transfer->meter,
-				     (clock_monotonic_us() - began_us) *
-					     uploader->transfer->plan.readers);
-	}
 	done = uploader->locked.busy == 0;
 	pthread_mutex_unlock(&uploader->mutex);
 	return done;

@@ -62,6 +62,9 @@ void pack_uploader_free(struct pack_uploader *uploader);
 struct pack_upload *pack_uploader_borrow_buffer(struct pack_uploader *uploader, struct err *err);
 /* With it, the payload of a pack is aligned to PACK_UPLOADER_ALIGNMENT bytes. */
 uint8_t *pack_uploader_buffer_data(struct pack_upload *upload);
+/* How long the connections are busy with what is queued behind what is being sent, as far as the
+ * last pack shows; 0: not known. */
+int64_t pack_uploader_slack_ms(struct pack_uploader *uploader);
 /* Ends every wait for a buffer with ERR_RETRY, now and until the next pack_uploader_get(). Packs
  * under way are still sent. */
 void pack_uploader_interrupt(struct pack_uploader *uploader);

@@ -1,7 +1,6 @@
 #include "packer.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -77,17 +76,12 @@ static bool find_room(struct packer *packer, size_t size)
 
 int packer_reserve(struct packer *packer, size_t size, uint8_t **room, struct err *err)
 {
-	int64_t began_us;
-
 	if (!find_room(packer, size)) {
 		if (packer->upload)
 			send_pack(packer);
-		began_us = clock_monotonic_us();
 		packer->upload = pack_uploader_borrow_buffer(packer->packing->uploader, err);
 		if (!packer->upload)
 			return -1;
-		weights_meter_waited(&packer->packing->transfer->meter,
-				     clock_monotonic_us() - began_us);
 		packer->builder.data = pack_uploader_buffer_data(packer->upload);
 		pack_begin(&packer->builder);
 		find_room(packer, size);
@@ -96,31 +90,17 @@ int packer_reserve(struct packer *packer, size_t size, uint8_t **room, struct er
 	return 0;
 }
 
-static size_t compress_weights(struct packer *packer, const uint8_t *data, size_t size,
-			       enum chunk_codec *codec)
-{
-	struct transfer *transfer = packer->packing->transfer;
-	struct weights_facts facts = {.policy = transfer->weights, .remote = transfer->remote};
-	int64_t began_us = clock_monotonic_us();
-	size_t compressed;
-
-	weights_meter_facts(&transfer->meter, &facts);
-	if (!weights_pay(&facts))
-		return 0;
-	compressed = chunk_compress_weights(data, size, packer->scratch, codec);
-	weights_meter_coded(&transfer->meter, size, clock_monotonic_us() - began_us);
-	return compressed;
-}
-
 /* In the packer's scratch; 0: it stays raw. */
 static size_t compress_chunk(struct packer *packer, const uint8_t *data, size_t size,
 			     enum chunk_codec *codec)
 {
+	const struct transfer *transfer = packer->packing->transfer;
 	size_t compressed = chunk_compress(data, size, packer->scratch);
 
 	*codec = CHUNK_LZ4;
-	if (compressed == 0)
-		compressed = compress_weights(packer, data, size, codec);
+	if (compressed == 0 && weights_pay(transfer->weights, transfer->remote,
+					   pack_uploader_slack_ms(packer->packing->uploader)))
+		compressed = chunk_compress_weights(data, size, packer->scratch, codec);
 	if (compressed == 0)
 		*codec = CHUNK_RAW;
 	return compressed;
@@ -187,7 +167,6 @@ void packer_add_looked(struct packer *packer, struct chunk *chunk)
 	size_t size = packer->look.size, compressed;
 	struct pack_record record = {.raw = (uint32_t)size};
 
-	weights_meter_read(&packing->transfer->meter, size);
 	if (packer_look_end(packer, chunk))
 		return;
 	digest_sha256(data, size, record.digest);

@@ -64,7 +64,7 @@ const struct option_row transfer_rows[] = {
 		"how much memory the content on its way may take (default: 256MiB)",
 		OPTION_SIZE(struct storage_transfer, memory_bytes), .least = MEMORY_LEAST},
 	{"connections", 0, "N", "REPRIEVE_CONNECTIONS",
-		"how many at once (default: 8 to send and 16 to read; file://: one per processor)",
+		"how many at once (default: 8 to 24 to send and 16 to read; file://: one per processor)",
 		OPTION_NUMBER(struct storage_transfer, connections), .least = 1,
 		.most = CONNECTIONS_MOST},
 	{0},

@@ -114,7 +114,7 @@ class Rclone(Peer):
 
     def save(self, directory):
         # Its own way of keeping the time of a file needs one more request for each.
-        return ["rclone", "--config", "/dev/null", "--s3-provider", "Other", "--s3-env-auth", "--s3-endpoint", self.store,
+        return ["env", "-u", "AWS_CA_BUNDLE", "rclone", "--config", "/dev/null", "--s3-provider", "Other", "--s3-env-auth", "--s3-endpoint", self.store,
                 "--s3-no-check-bucket", "--use-server-modtime", "copy", directory, f":s3:{BUCKET}/rclone/{Path(directory).name}"]
 
 

@@ -18,8 +18,10 @@ from stores import Failed, Sink, measure, same
 def rewrite(paths, share):
     """New bytes for that share of each file, and its time is now."""
     for path in paths:
+        left = max(1, int(path.stat().st_size * share))
         with open(path, "r+b") as file:
-            file.write(os.urandom(max(1, int(path.stat().st_size * share))))
+            while left:
+                left -= file.write(os.urandom(min(left, 1 << 20)))
 
 
 def files_of(directory):
@@ -129,7 +131,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--smoke", action="store_true")
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("binary")
+    parser.add_argument("binary", type=Path)
     parser.add_argument("rows", nargs="*")
     options = parser.parse_args()
     options.rounds = int(os.environ.get("BENCH_ROUNDS") or (1 if options.smoke else 3))

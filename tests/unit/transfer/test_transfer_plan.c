@@ -20,19 +20,19 @@ static void test_plans(void **state)
 		size_t pack_mib, span_mib;
 	} rows[] = {
 		// clang-format off
-		{"two processors, remote", {.processors = 2, .remote = true}, 2, 8, 16, 16, 32},
+		{"two processors, remote", {.processors = 2, .remote = true}, 2, 24, 16, 8, 32},
 		{"two processors, local", {.processors = 2}, 2, 2, 2, 16, 4},
-		{"a large machine, remote", {.processors = 64, .remote = true}, 10, 8, 16, 8, 32},
+		{"a large machine, remote", {.processors = 64, .remote = true}, 10, 24, 16, 8, 32},
 		{"a large machine, local", {.processors = 64}, 10, 64, 32, 8, 4},
 		{"few connections", {.processors = 4, .connections = 2, .remote = true}, 4, 2, 2,
 			16, 32},
 		{"many connections", {.processors = 4, .connections = 99, .remote = true}, 4, 64,
 			32, 8, 32},
-		{"much memory", {.processors = 16, .memory = 2048 * MIB, .remote = true}, 16, 8, 16,
+		{"much memory", {.processors = 16, .memory = 2048 * MIB, .remote = true}, 16, 24, 16,
 			16, 32},
-		{"hardly any memory", {.processors = 8, .memory = 1, .remote = true}, 1, 8, 4, 8,
+		{"hardly any memory", {.processors = 8, .memory = 1, .remote = true}, 1, 24, 4, 8,
 			32},
-		{"a limit", {.processors = 2, .bandwidth = 1000000, .remote = true}, 2, 8, 16, 8,
+		{"a limit", {.processors = 2, .bandwidth = 1000000, .remote = true}, 2, 24, 16, 8,
 			32},
 		// clang-format on
 	};
@@ -51,13 +51,53 @@ static void test_plans(void **state)
 				 "of %zu",
 				 rows[i].name, plan.readers, plan.uploaders, plan.fetchers,
 				 plan.pack_target, plan.span);
-		assert_true(plan.buffers >= 2);
+		assert_true(plan.buffers >= 2 && plan.uploaders_first <= plan.uploaders);
+		if ((plan.uploaders_first < plan.uploaders) !=
+		    (rows[i].facts.remote && !rows[i].facts.connections))
+			fail_msg("%s: begins with %u", rows[i].name, plan.uploaders_first);
 		if (memory < 32 * MIB)
 			memory = 32 * MIB;
 		if (plan.buffers * (plan.pack_target + EXTRA) + plan.readers * CHUNK_SIZE >
 			    memory ||
 		    2 * plan.fetchers * CHUNK_SIZE > memory)
 			fail_msg("%s: more memory than allowed", rows[i].name);
+	}
+}
+
+/* Half as many more, for as long as all together become faster. */
+static void test_connections_are_added(void **state)
+{
+	static const struct {
+		const char *name;
+		/* What each of so many connections carries, and all of them; bytes in a
+		 * millisecond. */
+		uint64_t each, all;
+		unsigned connections;
+	} rows[] = {
+		{"a link of 100 MB/s", 60000, 100000, 12},
+		{"600 MB/s", 60000, 600000, 18},
+		{"as many as there are", 60000, 9000000, 24},
+	};
+	const struct transfer_plan plan = {.uploaders_first = 8, .uploaders = 24};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct upload_growth growth = {0};
+		int64_t now_ms = 1000;
+
+		upload_growth_begin(&growth, &plan, now_ms);
+		assert_int_equal(growth.connections, 8);
+		for (int round = 0; round < 10; round++) {
+			unsigned packs = growth.connections;
+			uint64_t rate = packs * rows[i].each, bytes = 8 * MIB;
+
+			now_ms += (int64_t)(packs * bytes /
+					    (rate < rows[i].all ? rate : rows[i].all));
+			while (packs-- > 0)
+				upload_growth_add(&growth, &plan, bytes, now_ms);
+		}
+		if (growth.connections != rows[i].connections)
+			fail_msg("%s: %u", rows[i].name, growth.connections);
 	}
 }
 
@@ -152,8 +192,11 @@ static void test_spans(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plans),       cmocka_unit_test(test_the_next_request),
-		cmocka_unit_test(test_the_reserve), cmocka_unit_test(test_a_limit),
+		cmocka_unit_test(test_plans),
+		cmocka_unit_test(test_connections_are_added),
+		cmocka_unit_test(test_the_next_request),
+		cmocka_unit_test(test_the_reserve),
+		cmocka_unit_test(test_a_limit),
 		cmocka_unit_test(test_spans),
 	};
 

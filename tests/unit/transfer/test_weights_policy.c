@@ -1,66 +1,31 @@
-/* When weights are compressed: where readers wait for the upload longer than the coder takes; and
- * that they come back. */
+/* When weights are compressed: where more is queued than the coder takes; and that they come back.
+ */
 #include "storage_fixture.h"
 
 #include "storage/format/chunk.h"
 #include "storage/transfer/job_transfer.h"
 
-#define MIB ((uint64_t)1 << 20)
-#define SECOND 1000000
-
 static void test_whether_it_pays(void **state)
 {
 	static const struct {
 		const char *name;
-		struct weights_facts facts;
+		enum weights_policy policy;
+		bool remote;
+		int64_t slack_ms;
 		bool pays;
 	} rows[] = {
-		// clang-format off
-		{"nothing is known", {WEIGHTS_AUTO, true, 0, 0, 0, 0}, false},
-		{"too little is known", {WEIGHTS_AUTO, true, 31 * MIB, 9 * SECOND, 0, 0}, false},
-		{"100 MB/s, two readers", {WEIGHTS_AUTO, true, 200 * MIB, 3 * SECOND, 0, 0}, true},
-		{"1 GB/s, two readers", {WEIGHTS_AUTO, true, 200 * MIB, SECOND / 10, 0, 0}, false},
-		{"nobody waits", {WEIGHTS_AUTO, true, 200 * MIB, 0, 0, 0}, false},
-		{"a file store", {WEIGHTS_AUTO, false, 200 * MIB, 3 * SECOND, 0, 0}, false},
-		{"the coder is fast", {WEIGHTS_AUTO, true, 200 * MIB, SECOND / 2, 8 * MIB, SECOND / 125}, true},
-		{"the coder is slow", {WEIGHTS_AUTO, true, 200 * MIB, SECOND / 2, 8 * MIB, SECOND / 25}, false},
-		{"it helps, and goes on", {WEIGHTS_AUTO, true, 200 * MIB, SECOND / 20, 200 * MIB, SECOND / 5}, true},
-		{"all waiting is gone", {WEIGHTS_AUTO, true, 200 * MIB, SECOND / 100, 200 * MIB, SECOND / 5}, false},
-		{"always, unasked", {WEIGHTS_ALWAYS, false, 0, 0, 0, 0}, true},
-		{"never, though it would", {WEIGHTS_NEVER, true, 200 * MIB, 3 * SECOND, 0, 0}, false},
-		// clang-format on
+		{"nothing is known", WEIGHTS_AUTO, true, 0, false},
+		{"a pack on 100 MB/s", WEIGHTS_AUTO, true, 80, true},
+		{"two on 500 MB/s", WEIGHTS_AUTO, true, 32, false},
+		{"a file store", WEIGHTS_AUTO, false, 80, false},
+		{"always, unasked", WEIGHTS_ALWAYS, false, 0, true},
+		{"never, though it would", WEIGHTS_NEVER, true, 80, false},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (weights_pay(&rows[i].facts) != rows[i].pays)
+		if (weights_pay(rows[i].policy, rows[i].remote, rows[i].slack_ms) != rows[i].pays)
 			fail_msg("%s", rows[i].name);
-}
-
-/* What was long ago does not count for ever. */
-static void test_the_meter_forgets(void **state)
-{
-	struct weights_meter meter = {0};
-	struct weights_facts facts = {WEIGHTS_AUTO, true, 0, 0, 0, 0};
-
-	(void)state;
-	for (int i = 0; i < 50; i++) {
-		weights_meter_read(&meter, 4 * MIB);
-		weights_meter_waited(&meter, SECOND / 10);
-	}
-	weights_meter_coded(&meter, 8 * MIB, SECOND / 100);
-	weights_meter_waited(&meter, -1);
-	weights_meter_facts(&meter, &facts);
-	assert_int_equal(facts.read_bytes, 200 * MIB);
-	assert_int_equal(facts.waited_us, 5 * SECOND);
-	assert_int_equal(facts.coded_bytes, 8 * MIB);
-	assert_int_equal(facts.coder_us, SECOND / 100);
-	assert_true(weights_pay(&facts));
-	for (int i = 0; i < 500; i++)
-		weights_meter_read(&meter, 4 * MIB);
-	weights_meter_facts(&meter, &facts);
-	assert_true(facts.read_bytes < WEIGHTS_WINDOW);
-	assert_false(weights_pay(&facts));
 }
 
 static void test_words(void **state)
@@ -146,7 +111,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whether_it_pays),
-		cmocka_unit_test(test_the_meter_forgets),
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_weights_go_and_come_back),
 		cmocka_unit_test(test_a_word_that_is_none),
