@@ -55,13 +55,34 @@ struct stream {
 	const struct chunk_writer *writer;
 	size_t next; /* the chunk in hand */
 	size_t done; /* of its payload */
+	size_t held; /* of that, in fetch->space, not handed on yet */
 };
+
+/* A connection brings 16 KiB at a time, and to write each by itself costs as much as the bytes. So
+ * much stays in the cache of a processor. */
+#define HELD_MOST ((size_t)256 << 10)
 
 /* What is compressed must be whole before it can be unpacked, and so must be what has no checksum:
  * its digest is taken of all of it. */
 static bool is_handed_on(const struct chunk *chunk)
 {
 	return chunk->codec == CHUNK_RAW && chunk->checksum != CHECKSUM_NONE;
+}
+
+static int hand_on(struct stream *stream, size_t at, const uint8_t *data, size_t size,
+		   struct err *err)
+{
+	checksum_stream_add(stream->fetch->checksum, data, size);
+	return stream->writer->write(stream->writer->arg, stream->next, at, data, size, err);
+}
+
+/* What is held ends at `end` of the chunk. */
+static int hand_on_held(struct stream *stream, size_t end, struct err *err)
+{
+	size_t size = stream->held;
+
+	stream->held = 0;
+	return hand_on(stream, end - size, stream->fetch->space, size, err);
 }
 
 static int take_payload(struct stream *stream, const uint8_t *data, size_t size, struct err *err)
@@ -77,8 +98,13 @@ static int take_payload(struct stream *stream, const uint8_t *data, size_t size,
 	}
 	if (at == 0)
 		checksum_stream_begin(stream->fetch->checksum);
-	checksum_stream_add(stream->fetch->checksum, data, size);
-	return stream->writer->write(stream->writer->arg, stream->next, at, data, size, err);
+	if (stream->held + size > HELD_MOST && hand_on_held(stream, at, err) < 0)
+		return -1;
+	if (size >= HELD_MOST)
+		return hand_on(stream, at, data, size, err);
+	memcpy(stream->fetch->space + stream->held, data, size);
+	stream->held += size;
+	return stream->done < chunk->stored ? 0 : hand_on_held(stream, stream->done, err);
 }
 
 static int finish_chunk(struct stream *stream, struct err *err)
@@ -102,7 +128,7 @@ static int finish_chunk(struct stream *stream, struct err *err)
 
 static void begin_again(struct stream *stream)
 {
-	stream->next = stream->done = 0;
+	stream->next = stream->done = stream->held = 0;
 	for (size_t i = 0; i < stream->count; i++)
 		stream->chunks[i].good = false;
 }
@@ -148,7 +174,7 @@ int chunk_stream_range(struct chunk_fetch *fetch, const struct pack_range *span,
 		       struct streamed_chunk *chunks, size_t count,
 		       const struct chunk_writer *writer, struct cancel *cancel, struct err *err)
 {
-	struct stream stream = {fetch, span, chunks, count, writer, 0, 0};
+	struct stream stream = {fetch, span, chunks, count, writer, 0, 0, 0};
 	const struct store_taker taker = {take_bytes, &stream};
 	const char *pack = fetch->manifest->packs[span->pack].key;
 	auto_free char *key = transfer_pack_key(fetch->transfer, pack);
