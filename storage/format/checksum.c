@@ -54,17 +54,6 @@ uint64_t checksum_stream_end(const struct checksum_stream *stream)
 	return known(xxh3_code()->end64(state_of(stream)));
 }
 
-/* None is all zero. */
-static struct fingerprint fingerprint_of(XXH128_hash_t hash)
-{
-	return (struct fingerprint){.low = known(hash.low64), .high = hash.high64};
-}
-
-struct fingerprint fingerprint_bytes(const void *data, size_t size, uint64_t seed)
-{
-	return fingerprint_of(xxh3_code()->bytes128(data, size, seed));
-}
-
 void fingerprint_stream_begin(struct checksum_stream *stream, uint64_t seed)
 {
 	xxh3_code()->begin128(state_of(stream), seed);
@@ -77,7 +66,10 @@ void fingerprint_stream_add(struct checksum_stream *stream, const void *data, si
 
 struct fingerprint fingerprint_stream_end(const struct checksum_stream *stream)
 {
-	return fingerprint_of(xxh3_code()->end128(state_of(stream)));
+	XXH128_hash_t hash = xxh3_code()->end128(state_of(stream));
+
+	/* None is all zero. */
+	return (struct fingerprint){.low = known(hash.low64), .high = hash.high64};
 }
 
 bool fingerprint_is_known(const struct fingerprint *fingerprint)

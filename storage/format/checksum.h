@@ -27,8 +27,7 @@ uint64_t checksum_stream_end(const struct checksum_stream *stream);
 struct fingerprint {
 	uint64_t low, high;
 };
-struct fingerprint fingerprint_bytes(const void *data, size_t size, uint64_t seed);
-/* The same, of bytes that come in pieces; a stream is for one of the two at a time. */
+/* A stream is for a checksum or a fingerprint at a time. */
 void fingerprint_stream_begin(struct checksum_stream *stream, uint64_t seed);
 void fingerprint_stream_add(struct checksum_stream *stream, const void *data, size_t size);
 struct fingerprint fingerprint_stream_end(const struct checksum_stream *stream);

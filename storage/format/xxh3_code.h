@@ -11,7 +11,6 @@
 
 struct xxh3_code {
 	XXH64_hash_t (*bytes64)(const void *data, size_t size);
-	XXH128_hash_t (*bytes128)(const void *data, size_t size, XXH64_hash_t seed);
 	/* NULL: out of memory. */
 	XXH3_state_t *(*new_state)(void);
 	XXH_errorcode (*free_state)(XXH3_state_t *state);
@@ -24,11 +23,11 @@ struct xxh3_code {
 };
 
 /* The functions as they are compiled in the file that names this. */
-#define XXH3_FUNCTIONS                                                                        \
-	{                                                                                     \
-		XXH3_64bits, XXH3_128bits_withSeed, XXH3_createState, XXH3_freeState,         \
-			XXH3_64bits_reset, XXH3_64bits_update, XXH3_64bits_digest,            \
-			XXH3_128bits_reset_withSeed, XXH3_128bits_update, XXH3_128bits_digest \
+#define XXH3_FUNCTIONS                                                                       \
+	{                                                                                    \
+		XXH3_64bits, XXH3_createState, XXH3_freeState, XXH3_64bits_reset,            \
+			XXH3_64bits_update, XXH3_64bits_digest, XXH3_128bits_reset_withSeed, \
+			XXH3_128bits_update, XXH3_128bits_digest                             \
 	}
 
 extern const struct xxh3_code xxh3_library;

@@ -19,7 +19,7 @@ static int load_parent(struct storage *storage, struct snapshot_id parent, struc
 	auto_(manifest_release) struct manifest manifest = {0};
 	struct err own = {0};
 
-	if (snapshot_id_is_none(parent) || !chunk_index_is_empty(&storage->transfer.index))
+	if (snapshot_id_is_none(parent) || storage->transfer.index.pack_count > 0)
 		return 0;
 	if (job_record_get_manifest(storage, parent, &manifest, cancel, &own) == 0)
 		chunk_index_replace(&storage->transfer.index, &manifest);
@@ -57,8 +57,7 @@ static size_t add_named_prefixes(const struct storage *storage, char **prefixes)
 
 	for (size_t i = 0; i < index->pack_count; i++)
 		known[i] = (struct manifest_pack){index->packs[i].key, index->packs[i].bytes};
-	return chunk_index_is_empty(index) ? 0
-					   : pack_listing_named_prefixes(storage, &named, prefixes);
+	return named.pack_count ? pack_listing_named_prefixes(storage, &named, prefixes) : 0;
 }
 
 /* What is set aside counts as lost. */

@@ -261,11 +261,8 @@ static void drop_missing_packs(struct snapshot_commit *commit, const struct mani
 		struct manifest_pack *named = &manifest->packs[i];
 		struct manifest one = {.packs = named, .pack_count = 1};
 
-		if (pack_listing_check(commit->storage, &one, packs, NULL) == 0)
-			continue;
-		for (size_t j = 0; j < index->pack_count; j++)
-			if (text_equal(index->packs[j].key, named->key))
-				chunk_index_pack_lost(index, (uint32_t)j);
+		if (pack_listing_check(commit->storage, &one, packs, NULL) < 0)
+			chunk_index_key_lost(index, named->key);
 	}
 }
 

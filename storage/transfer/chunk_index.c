@@ -36,15 +36,10 @@ uint64_t file_stamp_mark(const struct file_stamp *stamp, uint64_t boot)
 	return checksum_bytes(all, sizeof(all));
 }
 
-static void chunk_index_files_clear(struct chunk_index *index)
+static void free_file(struct chunk_index_file *file)
 {
-	for (size_t i = 0; i < index->file_count; i++) {
-		free(index->files[i].path);
-		free(index->files[i].chunks);
-	}
-	free(index->files);
-	index->files = NULL;
-	index->file_count = 0;
+	free(file->path);
+	free(file->chunks);
 }
 
 static int compare_files(const void *a, const void *b)
@@ -89,33 +84,17 @@ static void add_file(struct chunk_index *index, const struct entry *entry)
 	*file = (struct chunk_index_file){
 		.path = text_copy(entry->path),
 		.stamp = entry->stamp,
-		.chunks = memory_new(count * sizeof(struct chunk)),
+		.chunks = memory_new((count + 1) * sizeof(struct chunk)),
 		.chunk_count = count,
 	};
-	if (count)
-		memcpy(file->chunks, entry->chunks, count * sizeof(struct chunk));
-}
-
-static void drop_unstamped_files(struct chunk_index *index)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < index->file_count; i++) {
-		struct chunk_index_file *file = &index->files[i];
-
-		if (file->stamp != 0) {
-			index->files[kept++] = *file;
-			continue;
-		}
-		free(file->path);
-		free(file->chunks);
-	}
-	index->file_count = kept;
+	memcpy(file->chunks, entry->chunks, count * sizeof(struct chunk));
 }
 
 void chunk_index_add_files(struct chunk_index *index, const struct entry *const *entries,
 			   size_t count)
 {
+	size_t kept = 0;
+
 	for (size_t i = 0; i < count; i++) {
 		struct chunk_index_file *file = find_file(index, entries[i]->path);
 
@@ -123,13 +102,16 @@ void chunk_index_add_files(struct chunk_index *index, const struct entry *const 
 		if (file)
 			file->stamp = 0;
 	}
-	drop_unstamped_files(index);
-	index->files =
-		memory_grow(index->files, index->file_count + count + 1, sizeof(*index->files));
+	for (size_t i = 0; i < index->file_count; i++)
+		if (index->files[i].stamp != 0)
+			index->files[kept++] = index->files[i];
+		else
+			free_file(&index->files[i]);
+	index->file_count = kept;
+	index->files = memory_grow(index->files, kept + count + 1, sizeof(*index->files));
 	for (size_t i = 0; i < count; i++)
 		add_file(index, entries[i]);
-	if (index->file_count)
-		qsort(index->files, index->file_count, sizeof(*index->files), compare_files);
+	qsort(index->files, index->file_count, sizeof(*index->files), compare_files);
 }
 
 void chunk_index_init(struct chunk_index *index)
@@ -150,7 +132,11 @@ static void clear_chunks(struct chunk_index *index)
 
 static void clear_index(struct chunk_index *index)
 {
-	chunk_index_files_clear(index);
+	for (size_t i = 0; i < index->file_count; i++)
+		free_file(&index->files[i]);
+	free(index->files);
+	index->files = NULL;
+	index->file_count = 0;
 	clear_chunks(index);
 	for (size_t i = 0; i < index->pack_count; i++)
 		free(index->packs[i].key);
@@ -163,11 +149,6 @@ void chunk_index_release(struct chunk_index *index)
 {
 	clear_index(index);
 	pthread_mutex_destroy(&index->mutex);
-}
-
-bool chunk_index_is_empty(const struct chunk_index *index)
-{
-	return index->pack_count == 0;
 }
 
 static struct chunk_index_pack *add_pack(struct chunk_index *index, const char *key, uint64_t bytes,

@@ -74,8 +74,6 @@ struct chunk_index {
 
 void chunk_index_init(struct chunk_index *index);
 void chunk_index_release(struct chunk_index *index);
-/* True while the index has no chunk. */
-bool chunk_index_is_empty(const struct chunk_index *index);
 
 /* Adds a pack that is being filled; returns its number. Its chunks can be relied on from then
  * on. */

@@ -220,9 +220,8 @@ void upload_growth_add(struct upload_growth *growth, const struct transfer_plan 
 	rate = growth->bytes * 1000 / (uint64_t)(now_ms - growth->began_ms + 1);
 	if (rate > growth->best + growth->best / 8) {
 		growth->best = rate;
-		growth->connections += growth->connections / 2;
-		if (growth->connections > plan->uploaders)
-			growth->connections = plan->uploaders;
+		growth->connections =
+			(unsigned)clamp_value(growth->connections * 3 / 2, 1, plan->uploaders);
 	}
 	upload_growth_begin(growth, plan, now_ms);
 }

@@ -132,15 +132,6 @@ static unsigned pack_upload_puts(const struct pack_upload *upload)
 	return count;
 }
 
-static unsigned upload_queue_in_use(const struct upload_queue *uploads)
-{
-	unsigned count = 0;
-
-	for (size_t i = 0; i < uploads->count; i++)
-		count += uploads->items[i].state != UPLOAD_FREE;
-	return count;
-}
-
 /* How many packs are being sent twice. */
 static unsigned upload_queue_hedged(const struct upload_queue *uploads)
 {
@@ -252,9 +243,8 @@ struct pack_upload *pack_uploader_borrow_buffer(struct pack_uploader *uploader, 
 			*err = uploader->locked.err;
 		if (uploader->locked.failed || uploader->locked.interrupted)
 			break;
-		/* For each reader one that it fills and one that waits: more would only wait. */
-		if (upload_queue_in_use(&uploader->locked.uploads) <
-		    growth->connections + 2 * uploader->transfer->plan.readers)
+		/* For each reader one that waits to be sent: more would only wait. */
+		if (uploader->locked.busy < growth->connections + uploader->transfer->plan.readers)
 			result = upload_queue_find_free(&uploader->locked.uploads, &upload, err);
 		if (result == 0 && !upload)
 			pthread_cond_wait(&uploader->changed, &uploader->mutex);

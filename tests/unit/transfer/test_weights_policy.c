@@ -28,32 +28,6 @@ static void test_whether_it_pays(void **state)
 			fail_msg("%s", rows[i].name);
 }
 
-static void test_words(void **state)
-{
-	static const struct {
-		const char *text;
-		int result;
-		enum weights_policy policy;
-	} rows[] = {
-		{NULL, 0, WEIGHTS_AUTO},         {"", 0, WEIGHTS_AUTO},
-		{"auto", 0, WEIGHTS_AUTO},       {"always", 0, WEIGHTS_ALWAYS},
-		{"never", 0, WEIGHTS_NEVER},     {"Never", -1, WEIGHTS_AUTO},
-		{"sometimes", -1, WEIGHTS_AUTO},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		enum weights_policy policy;
-
-		err = (struct err){0};
-
-		assert_int_equal(weights_policy_parse(rows[i].text, &policy, &err), rows[i].result);
-		assert_int_equal(policy, rows[i].policy);
-		if (rows[i].result < 0)
-			assert_int_equal(err.kind, ERR_INVALID);
-	}
-}
-
 /* bf16: the low byte is noise, the high one an exponent of few values. */
 static void write_weights(struct fixture *fixture, size_t size)
 {
@@ -111,7 +85,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whether_it_pays),
-		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_weights_go_and_come_back),
 		cmocka_unit_test(test_a_word_that_is_none),
 	};
