@@ -52,9 +52,7 @@ static void plan_up(const struct transfer_plan_facts *facts, uint64_t memory,
 
 	plan->uploaders = connection_count(facts, UPLOADERS_REMOTE);
 	plan->uploaders_first =
-		facts->connections || !facts->remote || plan->uploaders < UPLOADERS_FIRST
-			? plan->uploaders
-			: UPLOADERS_FIRST;
+		facts->connections || !facts->remote ? plan->uploaders : UPLOADERS_FIRST;
 	plan->readers = (unsigned)clamp_value(facts->processors, 1,
 					      clamp_value(memory / 2 / per_reader, 1, 64));
 	rest = memory - plan->readers * CHUNK_SIZE;

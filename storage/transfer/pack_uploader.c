@@ -280,7 +280,7 @@ int64_t pack_uploader_slack_ms(struct pack_uploader *uploader)
 {
 	const struct transfer *transfer = uploader->transfer;
 	const struct hedge *hedge = &transfer->hedge;
-	int64_t took_ms, waiting, slack_ms = 0;
+	int64_t took_ms, waiting, slack_ms = 0, debt_ms;
 
 	pthread_mutex_lock(&uploader->mutex);
 	if (hedge->count > 0) {
@@ -288,6 +288,10 @@ int64_t pack_uploader_slack_ms(struct pack_uploader *uploader)
 		waiting = upload_queue_waiting(&uploader->locked.uploads);
 		slack_ms = took_ms * waiting / transfer->growth.connections;
 	}
+	/* A limit holds the packs up before they are put. */
+	debt_ms = transfer->rate.paid_ms - clock_monotonic_ms();
+	if (debt_ms > slack_ms && !atomic_load(&transfer->urgent))
+		slack_ms = debt_ms;
 	pthread_mutex_unlock(&uploader->mutex);
 	return slack_ms;
 }

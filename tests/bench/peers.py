@@ -114,8 +114,9 @@ class Rclone(Peer):
 
     def save(self, directory):
         # Its own way of keeping the time of a file needs one more request for each.
-        return ["env", "-u", "AWS_CA_BUNDLE", "rclone", "--config", "/dev/null", "--s3-provider", "Other", "--s3-env-auth", "--s3-endpoint", self.store,
-                "--s3-no-check-bucket", "--use-server-modtime", "copy", directory, f":s3:{BUCKET}/rclone/{Path(directory).name}"]
+        return ["env", "-u", "AWS_CA_BUNDLE", "rclone", "--config", "/dev/null", "--s3-provider", "Other", "--s3-env-auth",
+                "--s3-endpoint", self.store, "--s3-no-check-bucket", "--use-server-modtime", "copy", directory,
+                f":s3:{BUCKET}/rclone/{Path(directory).name}"]
 
 
 class Restic(Peer):

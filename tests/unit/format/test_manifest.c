@@ -160,6 +160,8 @@ static const struct {
 		"malformed"},
 	{1, "chunks", "[[0,8,4194304,\"raw\",\"" HEX "\",7],[0,8,60,\"lz4\",\"" HEX "\"]]",
 		"malformed"},
+	{1, "stamp", "\"f0\"", "stamp"},
+	{1, "stamp", "7", "stamp"},
 	{1, "xattrs", "{\"security.capability\":\"AAE=\"}", "malformed attribute"},
 	{1, "xattrs", "{\"user.x\":\"!\"}", "malformed attribute"},
 	{1, "xattrs", "[]", "xattrs"},

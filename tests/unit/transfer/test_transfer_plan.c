@@ -46,15 +46,14 @@ static void test_plans(void **state)
 		if (plan.readers != rows[i].readers || plan.uploaders != rows[i].uploaders ||
 		    plan.fetchers != rows[i].fetchers ||
 		    plan.pack_target != rows[i].pack_mib * MIB ||
-		    plan.span != rows[i].span_mib * MIB)
+		    plan.span != rows[i].span_mib * MIB ||
+		    (plan.uploaders_first < plan.uploaders) !=
+			    (rows[i].facts.remote && !rows[i].facts.connections))
 			fail_msg("%s: %u readers, %u uploaders, %u fetchers, packs of %zu, spans "
 				 "of %zu",
 				 rows[i].name, plan.readers, plan.uploaders, plan.fetchers,
 				 plan.pack_target, plan.span);
-		assert_true(plan.buffers >= 2 && plan.uploaders_first <= plan.uploaders);
-		if ((plan.uploaders_first < plan.uploaders) !=
-		    (rows[i].facts.remote && !rows[i].facts.connections))
-			fail_msg("%s: begins with %u", rows[i].name, plan.uploaders_first);
+		assert_true(plan.buffers >= 2);
 		if (memory < 32 * MIB)
 			memory = 32 * MIB;
 		if (plan.buffers * (plan.pack_target + EXTRA) + plan.readers * CHUNK_SIZE >
@@ -86,7 +85,6 @@ static void test_connections_are_added(void **state)
 		int64_t now_ms = 1000;
 
 		upload_growth_begin(&growth, &plan, now_ms);
-		assert_int_equal(growth.connections, 8);
 		for (int round = 0; round < 10; round++) {
 			unsigned packs = growth.connections;
 			uint64_t rate = packs * rows[i].each, bytes = 8 * MIB;

@@ -2,8 +2,9 @@
  */
 #include "storage_fixture.h"
 
+#include "base/clock.h"
 #include "storage/format/chunk.h"
-#include "storage/transfer/job_transfer.h"
+#include "storage/records/storage_handle.h"
 
 static void test_whether_it_pays(void **state)
 {
@@ -48,7 +49,7 @@ static void test_weights_go_and_come_back(void **state)
 	static const struct {
 		const char *policy;
 		unsigned percent_least, percent_most;
-	} rows[] = {{"never", 100, 101}, {"always", 50, 75}};
+	} rows[] = {{"never", 100, 101}, {"always", 50, 75}, {"auto", 50, 75}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -59,6 +60,10 @@ static void test_weights_go_and_come_back(void **state)
 		setenv("REPRIEVE_STORE_WEIGHTS", rows[i].policy, 1);
 		fixture_start(&fixture);
 		write_weights(&fixture, size);
+		/* Of a far store, and a limit that holds the first pack up. */
+		fixture.storage->transfer.remote = true;
+		fixture.storage->transfer.rate =
+			(struct rate_limit){1 << 30, clock_monotonic_ms() + 2000};
 		assert_works(fixture_try_take(&fixture, &result));
 		assert_in_range(result.bytes_sent * 100 / size, rows[i].percent_least,
 				rows[i].percent_most);
