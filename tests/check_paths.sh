@@ -20,6 +20,7 @@ storage/backend/.*                                    | .*                      
 storage/((aws|azure|gcs)/.*|http/token_endpoint\.c)  | file_.*                  | credentials, from where the user keeps them
 storage/transfer/file_tree\.c                         | realpath                 | tells where a link leads; nothing is opened by it
 storage/transfer/file_tree\.c                         | openat|readlinkat        | single names in the directory that is being walked
+supervisor/workspace/file_list\.c                     | statx                    | metadata of single names in the directory that is being walked
 supervisor/workspace/install\.c                       | utimensat                | single names in a directory from beneath_parent_of()
 storage/transfer/restore_tree\.c                      | mkdirat|symlinkat|utimensat | single names in a directory from beneath_parent_of()
 storage/snapshots/snapshot_save\.c                    | file_exists              | chooses the words of an error

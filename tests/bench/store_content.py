@@ -1,12 +1,9 @@
-"""What the content costs, against the sink, in turn: store_content.py [--smoke] --work DIRECTORY BINARY; stores.sh has prepared everything.
-
-1. Weights with and without their compression (REPRIEVE_STORE_WEIGHTS), over networks of two speeds: bytes, time, CPU.
-2. How requests, CPU, memory and the manifest grow with the size of a checkpoint: a sparse file in which each 4 MiB begin with a number, 1,024
-   of which repeat, so that it takes neither disk nor network. BENCH_GROWTH: sizes in MiB (1 TiB is 1048576: that reads and hashes for minutes).
-"""
+"""How requests, CPU, memory and the manifest grow with the size of a checkpoint, against the sink: store_content.py [--smoke] --work DIRECTORY
+BINARY; stores.sh has prepared everything. A sparse file in which each 4 MiB begin with a number, 1,024 of which repeat, so that it takes neither
+disk nor network. BENCH_GROWTH: sizes in MiB (1 TiB is 1048576: that reads and hashes for minutes). What the weights' codec saves is a row of
+table.py."""
 import argparse
 import os
-import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -14,52 +11,25 @@ from pathlib import Path
 from stores import BUCKET, Sink, measure
 
 CHUNK = 4 << 20
-RATES = (100_000_000, 1_000_000_000)
-POLICIES = ("never", "auto", "always")
 
 
 class Client:
-    def __init__(self, options, rate=0):
+    def __init__(self, options):
         self.options, self.sink = options, Sink(options.work, "http", options.work)
-        self.sink.start(rate=rate)
+        self.sink.start()
         self.environment = {**os.environ, **self.sink.environment}
 
-    def save(self, directory, **more):
+    def save(self, directory):
         """The sample, the requests and the bytes of a save."""
         before = self.sink.counts()
         sample = measure([self.options.binary, "save", directory, "--store", f"s3://{BUCKET}/c", "--job", "j"],
-                         {**self.environment, **more}, self.options.work)
+                         self.environment, self.options.work)
         after = self.sink.counts()
         return sample, after[0] - before[0], after[1] - before[1]
 
     def manifest_size(self):
-        key = "c/jobs/j/snapshots/000001-000001.json"
-        done = subprocess.run(["curl", "-s", f"{self.sink.endpoint}/{BUCKET}/{key}"], capture_output=True, check=True)
+        done = subprocess.run(["curl", "-s", f"{self.sink.endpoint}/{BUCKET}/c/jobs/j/snapshots/000001-000001.json"], capture_output=True, check=True)
         return len(done.stdout)
-
-
-def weights(options):
-    fp32, bf16 = options.work / "weights", options.work / "bf16"
-    for directory in (fp32, bf16):
-        size = sum(path.stat().st_size for path in directory.iterdir())
-        for rate in RATES:
-            samples = {policy: [] for policy in POLICIES}
-            for _ in range(options.rounds):
-                for policy in POLICIES:
-                    client = Client(options, rate)
-                    try:
-                        samples[policy].append(client.save(directory, REPRIEVE_STORE_WEIGHTS=policy))
-                    finally:
-                        client.sink.stop()
-            print(f"\n{size >> 20} MiB of {'fp32' if directory == fp32 else 'bf16'} weights over {rate // 1_000_000} MB/s")
-            print(f"  {'REPRIEVE_STORE_WEIGHTS':24} {'time':>9} {'of never':>9} {'bytes':>7} {'CPU s/GB':>9}")
-            for policy in POLICIES:
-                pairs = zip(samples[policy], samples["never"])
-                ratio = statistics.median(first[0].wall / second[0].wall for first, second in pairs)
-                wall = statistics.median(sample.wall for sample, _, _ in samples[policy])
-                cpu = statistics.median(sample.cpu for sample, _, _ in samples[policy])
-                sent = statistics.median(sent for _, _, sent in samples[policy])
-                print(f"  {policy:24} {wall:7.2f} s {ratio:7.2f} x {100 * sent / size:5.0f} % {cpu / size * 1e9:9.2f}")
 
 
 def make_sparse(path, mib):
@@ -96,10 +66,8 @@ def main():
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("binary")
     options = parser.parse_args()
-    options.rounds = int(os.environ.get("BENCH_ROUNDS") or (1 if options.smoke else 3))
     default = "64 256" if options.smoke else "1024 8192 65536"
     options.sizes = [int(word) for word in (os.environ.get("BENCH_GROWTH") or default).split()]
-    weights(options)
     growth(options)
 
 

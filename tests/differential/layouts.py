@@ -280,11 +280,6 @@ class Trajectory(Journal):
         time.sleep(1.1)  # what grows for less than a second may be half of a save
 
 
-class Chain(Trajectory):
-    """The same as a text with a number, as of a sampler's chain."""
-    NAME = "chain_1.txt"
-
-
 class AsynchronousLink(Layout):
     """Lightning with AsyncCheckpointIO and save_last="link": the link is set and the old checkpoint removed before the new one is written."""
 
@@ -347,7 +342,7 @@ LAYOUTS = {
     "fixed-by-rename": FixedByRename, "fixed-in-place": FixedInPlace, "fixed-pair": FixedPair, "two-in-turn": TwoInTurn,
     "directory-and-pointer": DirectoryAndPointer, "linked-directory": LinkedDirectory,
     "replaced-directory": ReplacedDirectory, "with-outputs": WithOutputs, "journal": Journal,
-    "trajectory": Trajectory, "chain": Chain,
+    "trajectory": Trajectory,
     "asynchronous-link": AsynchronousLink, "sparse-arrays": SparseArrays, "manager-file": ManagerFile,
 }
 

@@ -3,7 +3,6 @@ supervisor. What they do is done by processes of theirs."""
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 

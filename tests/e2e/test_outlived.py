@@ -9,7 +9,7 @@ import subprocess
 import textwrap
 
 import pytest
-from harness import EXIT_DURABLE, EXIT_NOT_DURABLE, PYTHON, REPRIEVE, ROOT, die_with_parent, wait_for
+from harness import EXIT_DURABLE, EXIT_NOT_DURABLE, PYTHON, REPRIEVE, ROOT, wait_for
 
 WHOLE = 200000
 # Hands each checkpoint to a process of its own, as flash checkpoints do, and leaves without waiting for the last one.

@@ -376,49 +376,6 @@ def test_a_damaged_record_makes_nobody_the_owner_of_what_is_torn(place):
     assert str(record) in again.err and "step_1.bin is torn: its writer ended" in again.err
 
 
-OVERWRITER = """
-import os, sys, time
-directory, name, rest = sys.argv[1:]
-os.makedirs(directory, exist_ok=True)
-with open(f"{directory}/{name}", "wb") as file: file.write(b"1" * 5000)
-if rest != "none":
-    with open(f"{directory}/{rest}", "wb") as file: file.write(b"r" * 5000)
-while not os.path.exists("go"): time.sleep(0.02)
-with open(f"{directory}/{name.replace('-1', '-2')}", "wb") as file:
-    file.write(b"2" * 2000)
-    file.flush()
-    print("half", flush=True)
-    time.sleep(1000)
-"""
-
-
-@pytest.mark.parametrize("shim", ["auto", "off"])
-@pytest.mark.parametrize("name, rest, here, torn", [
-    ("last.bin", "none", ["last.bin"], "last.bin"),
-    ("last.bin", "optim.bin", ["last.bin", "optim.bin"], "last.bin"),
-    ("model-1.bin", "none", ["model-1.bin"], "model-2.bin"),
-    ("step-1/model.bin", "none", ["step-1"], "step-2/model.bin"),
-], ids=["fixed", "fixed set", "numbered", "directory"])
-def test_all_are_killed_in_the_middle_of_a_write(place, name, rest, here, torn, shim):
-    """The machine is gone at once: nobody could look who had what open."""
-    (place.directory / "step-1").mkdir(parents=True)
-    (place.directory / "step-2").mkdir()
-    run = place.run(PYTHON, "-c", OVERWRITER, place.directory, name, rest, options=(*QUICK, "--shim", shim))
-    run.wait_for_event("durable")
-    listed = place.path / "checkpoints.reprieve" / "under-way"
-    wait_for("all is complete", lambda: not listed.exists(), process=run.process)
-    (place.path / "go").touch()
-    run.wait_for_output("half")
-    wait_for("what is being written", listed.exists, process=run.process)
-    run.kill()
-    again = place.query("run", "--store", place.store, "--job", "job", "-c", place.directory, "--", "ls", place.directory)
-    assert again.code == 0 and again.out.split() == here, again
-    assert (place.directory / name).read_bytes() == b"1" * 5000
-    moved, = (place.path / "checkpoints.reprieve" / "quarantine").glob(f"*/{torn}")
-    assert moved.read_bytes() == b"2" * 2000
-    assert not listed.exists()
-
-
 FULL_DISK = """
 import os, pickle, resource, sys, time
 directory, name = sys.argv[1:]
@@ -455,38 +412,6 @@ def test_a_save_that_a_full_disk_cuts_off_is_in_no_snapshot(place, name):
     assert place.verb("restore", "latest", place.path / "back").code == 0
     assert (place.path / "back" / name.replace("#", "5")).stat().st_size > 5000
     assert name == "last.pkl" or not (place.path / "back" / "ck-4.pkl").exists()
-
-
-FIRST_SAVE = """
-import io, pathlib, sys, time, zipfile
-path = pathlib.Path(sys.argv[1], sys.argv[2])
-path.parent.mkdir(parents=True, exist_ok=True)
-content = io.BytesIO()
-with zipfile.ZipFile(content, "w") as archive:
-    archive.writestr("archive/data.pkl", b"1" * 5000)
-path.write_bytes(content.getvalue() if sys.argv[3] == "whole" else content.getvalue()[:3000])
-print("saved", flush=True)
-time.sleep(1000)
-"""
-
-
-@pytest.mark.parametrize("name", ["last.pt", "ckpt-1.pt", "checkpoint-1/model.pt"])
-@pytest.mark.parametrize("content", ["whole", "torn"])
-def test_all_are_killed_in_the_quiet_time_of_the_first_save(place, name, content):
-    """Its only file was closed by its writer: it stays if its format says that it is whole."""
-    run = place.run(PYTHON, "-c", FIRST_SAVE, place.directory, name, content, options=("--quiet-time", "1h"))
-    run.wait_for_output("saved")
-    listed = place.path / "checkpoints.reprieve" / "under-way"
-    wait_for("it is known to be closed", lambda: listed.exists() and f"./{name}".encode() in listed.read_bytes(), process=run.process)
-    run.kill()
-    again = place.query("run", "--store", place.store, "--job", "job", "-c", place.directory, "--", "find", place.directory, "-type", "f")
-    assert again.code == 0 and again.out.split() == ([f"{place.directory / name}"] if content == "whole" else []), again
-    assert not listed.exists()
-    if content == "whole":
-        assert place.newest(), again
-        assert not list((place.path / "checkpoints.reprieve").rglob("*.pt"))
-    else:
-        assert list((place.path / "checkpoints.reprieve" / "quarantine").rglob("*.pt"))
 
 
 @pytest.mark.parametrize("death, store", [("all", "here"), ("all", "lost"), ("job", "lost")])

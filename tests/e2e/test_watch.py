@@ -258,15 +258,6 @@ def test_gcp_maintenance_upcoming_and_a_longer_notice(start):
     assert 60 < watch.wait_notice()["seconds_left"] <= 120
 
 
-@pytest.mark.parametrize("source,most", [("gcp", 120), ("gcp:45s", 45)])
-def test_gcps_longer_notice_by_the_environment(start, source, most):
-    mock = start("gcp")
-    watch = start.watch("--notice", source, REPRIEVE_GCP_NOTICE="120s", **endpoint("gcp", mock))
-    watch.wait_health("armed")
-    mock.control("fire")
-    assert most - 15 < watch.wait_notice()["seconds_left"] <= most
-
-
 def test_gcp_is_not_asked_again_and_again(start):
     """Its GETs hang until something changes; so every change is told at once, and nobody polls."""
     mock = start("gcp")
@@ -466,61 +457,6 @@ def test_the_command_runs_whatever_becomes_of_the_output(tmp_path, monkeypatch, 
     assert ended.returncode == code, ended
     assert (tmp_path / "saved").read_text() == "stop\n"
     assert ended.stderr.count(why) == 1 and "warning" in ended.stderr, ended
-
-
-@pytest.mark.parametrize("kind, code, said", [("full", 70, "standard output cannot be written: No space left"), ("pipe", 0, "")])
-def test_without_a_command_an_output_that_is_broken_is_the_end(tmp_path, kind, code, said):
-    with broken_output(kind) as output:
-        ended = watch_once(tmp_path, output)
-    assert ended.returncode == code and said in ended.stderr and "Broken pipe" not in ended.stderr, ended
-
-
-def test_closed_standard_descriptors_are_not_the_watchs_own(tmp_path):
-    """A notice's line would go into what has got their number."""
-    process = subprocess.Popen(["sh", "-c", 'exec "$0" watch --notice "$1" <&- >&-', REPRIEVE, f"file:{tmp_path}/notice"], text=True,
-                               stderr=subprocess.PIPE, preexec_fn=harness.die_with_parent)
-    try:
-        assert "armed" in process.stderr.readline()
-        assert {os.readlink(f"/proc/{process.pid}/fd/{fd}") for fd in (0, 1)} == {"/dev/null"}
-    finally:
-        process.terminate()
-        assert process.wait(harness.LIMIT) == 0
-        process.stderr.close()
-
-
-def test_ctrl_z_stops_it_and_not_the_command(tmp_path):
-    """A signal to stop counts only where somebody could continue it: a group that has its parent in the same session."""
-    file, seen = tmp_path / "notice", tmp_path / "seen"
-    file.write_text("now")
-    process = subprocess.Popen([REPRIEVE, "watch", "--notice", f"file:{file}", "--once", "--exec", f"touch {seen}; sleep 1; touch {seen}.2; exit 3"],
-                               env=clean(tmp_path), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL, preexec_fn=lambda: (os.setpgid(0, 0), harness.die_with_parent()))
-    try:
-        wait_for("the command", seen.exists, process=process)
-        process.send_signal(signal.SIGTSTP)
-        wait_for("the stop", lambda: harness.stat_fields(process.pid)[0] == "T", process=process)
-        wait_for("the command's end", (tmp_path / "seen.2").exists)
-        assert harness.stat_fields(process.pid)[0] == "T"
-        process.send_signal(signal.SIGCONT)
-        assert process.wait(harness.LIMIT) == 3
-    finally:
-        process.kill()
-        process.wait()
-
-
-def test_ctrl_z_that_is_ignored_stays_ignored(tmp_path):
-    process = subprocess.Popen(["sh", "-c", 'trap "" TSTP; exec "$0" watch --notice "$1"', REPRIEVE, f"file:{tmp_path}/notice"], text=True,
-                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               preexec_fn=lambda: (os.setpgid(0, 0), harness.die_with_parent()))
-    try:
-        assert "armed" in process.stderr.readline()
-        process.send_signal(signal.SIGTSTP)
-        (tmp_path / "notice").write_text("now")
-        assert "preemption notice" in process.stdout.readline()
-    finally:
-        process.terminate()
-        assert process.wait(harness.LIMIT) == 0
-        process.communicate()
 
 
 @pytest.mark.parametrize("arguments, code, word", [

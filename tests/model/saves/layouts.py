@@ -140,10 +140,6 @@ layout("into the file as it is", "h5py, memmap", fixed("state.h5"), "in state.h5
 layout("a name written twice in one save", "heart 9", fixed("index.json", "weights.bin"),
        "w index.json; w weights.bin 400; w index.json; done")
 
-layout("directory swapped through .old", "many programs",
-       either(fixed("ckpt/model.pt", "ckpt/optim.pt"), fixed("ckpt.old/model.pt", "ckpt.old/optim.pt")),
-       """w ckpt.tmp/model.pt 300; w ckpt.tmp/optim.pt 300; ?k>2 rm ckpt.old; ?k>1 mv ckpt ckpt.old
-       mv ckpt.tmp ckpt; done""")
 layout("copied in by rsync", "rsync: a dot, six letters, renamed", newest("ckpt_#.pt"), "8: t ckpt_{n}.pt 700 .ckpt_{n}.pt.{h()[:6]}; done")
 
 # --- pointers, links, markers
@@ -223,10 +219,6 @@ layout("pictures beside a pair", "heart, pix2pix", fixed("latest_net_G.pth", "la
 layout("self play: examples, then the accepted", "heart, alphazero", fixed("best.pth.tar"),
        """w checkpoint_{k}.pth.tar.examples 200; w temp.pth.tar 200; z 6000
        ?r.random()<.6 w checkpoint_{k+1}.pth.tar 300, w best.pth.tar 300, done""", train=10, saves=14)
-layout("export and cache", "idioms/export_and_cache.py",
-       lambda v: newest("ckpt-#.pkl")(v) and v.equal(*[f"cache/train-{i}-of-4.bin" for i in range(4)]) * 0 + newest("ckpt-#.pkl")(v),
-       "?k==4 w export/model.zip 100; ?k==4 w export/signature.json; z 10000; w ckpt-{n}.pkl 200; done",
-       start=";".join(f"w cache/train-{i}-of-4.bin 50" for i in range(4)) + "; w cache/index.json", train=10)
 layout("final export, checkpoints moved away", "faults C1", most_of(newest("ckpt-#.pt"), fixed("final/model.safetensors")),
        "?k<6 w ckpt-{n}.pt 300; ?k==6 w final/model.safetensors 500; done; ?k==6 rm ckpt-{o(1)}.pt; "
        "?k==6 text predictions.csv rows", saves=6)

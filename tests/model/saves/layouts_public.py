@@ -86,10 +86,6 @@ layout("mmengine", "open-mmlab/mmengine: epoch_N.pth, last_checkpoint, old ones 
 layout("fairseq", "facebookresearch/fairseq: one is written, the others are copies", fixed("checkpoint_last.pt"),
        "t checkpoint_{k}_{n}.pt 900; ?best cp checkpoint_{k}_{n}.pt checkpoint_best.pt 500; "
        "cp checkpoint_{k}_{n}.pt checkpoint_last.pt 500; done")
-layout("Megatron-LM", "NVIDIA/Megatron-LM: iter_N, then the tracker",
-       pointer("latest_checkpointed_iteration.txt", "iter_#/mp_rank_00/model_optim_rng.pt", "iter_#/mp_rank_01/model_optim_rng.pt"),
-       """& w iter_{n:07}/mp_rank_00/model_optim_rng.pt 800; & 2: w iter_{n:07}/mp_rank_01/model_optim_rng.pt 900; join
-       text latest_checkpointed_iteration.txt {n:07}; done""")
 layout("Megatron-LM, distributed", "NVIDIA/Megatron-LM: torch_dist, async",
        pointer("latest_checkpointed_iteration.txt", "iter_#/__0_0.distcp", "iter_#/__1_0.distcp", "iter_#/common.pt", "iter_#/.metadata"),
        """w iter_{n:07}/common.pt 20
