@@ -177,9 +177,8 @@ static int add_named_source(const struct source_choice *choice,
 		return add_detected_sources(environment, table, err);
 	if (!provider || (has_argument && !provider->check))
 		return err_set(err, ERR_INVALID,
-			       "unknown notice source \"%s%s%s\": use auto, none, or a list "
-			       "of aws, gcp, azure, alibaba, tencent, slurm, file:PATH, "
-			       "deadline:TIME",
+			       "unknown notice source \"%s%s%s\": use auto, none, or names of: aws "
+			       "gcp azure alibaba tencent slurm file:PATH",
 			       choice->name, has_argument ? ":" : "", choice->argument);
 	if (provider->check && provider->check(choice->argument, err) < 0)
 		return -1;

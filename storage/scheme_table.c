@@ -97,8 +97,8 @@ static void set_unknown_store(const char *url, struct err *err)
 		err_set(err, ERR_INVALID, "store %s: no such kind of store: write %s", url, meant);
 	else
 		err_set(err, ERR_INVALID,
-			"store %s: no such kind of store; there are file:///DIR, "
-			"s3://BUCKET/PREFIX, gs://BUCKET/PREFIX and az://ACCOUNT/CONTAINER/PREFIX",
+			"store %s: no such kind of store: use file:///DIR, s3://BUCKET, "
+			"gs://BUCKET or az://ACCOUNT/CONTAINER",
 			url);
 }
 

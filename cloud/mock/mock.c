@@ -201,9 +201,8 @@ int mock_add_fault(struct mock *mock, const char *text, struct err *err)
 	fault = parse_kind(name);
 	if (!fault)
 		return err_set(err, ERR_INVALID,
-			       "fault \"%s\" is not known: use a status (503), hang, reset, slow, "
-			       "html, truncate, hop-limit, as:CLOUD or delay:TIME, with x3 for a "
-			       "count and @fire or @10s for when",
+			       "fault \"%s\" is not known: use hang, reset, slow, html, a status "
+			       "(503) ...: see reprieve mock --help",
 			       text);
 	json_object_set_new(fault, "count", json_integer(count ? (json_int_t)count : -1));
 	json_object_set_new(fault, "at_fire", json_boolean(text_equal(when, "fire")));

@@ -11,7 +11,7 @@ TRACES = {
     "google-preemptible.txt": (24 * HOUR, False, 30, 7, "A preemptible VM stops after 24 hours at the latest, announced 30 s ahead:\n"
                                "# https://docs.cloud.google.com/compute/docs/instances/create-use-preemptible"),
     "llama3-405b.txt": (54 * DAY / 419, True, 0, 16, "419 unexpected interruptions in 54 days on 16,384 GPUs, none of them announced:\n"
-                        "# The Llama 3 Herd of Models, 3.3.4, https://arxiv.org/abs/2407.21783"),
+                        "# The Llama 3 Herd of Models, https://arxiv.org/abs/2407.21783"),
     "aws-spot-64-machines.txt": (30 * DAY / (64 * 0.2), True, 120, 12, "A job of 64 machines of which 20 % are interrupted in a month, announced 2 min ahead;\n"
                                  "# the highest class of https://aws.amazon.com/ec2/spot/instance-advisor/ is above 20 %"),
 }

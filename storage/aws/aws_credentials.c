@@ -841,10 +841,9 @@ static int fetch_from_instance(struct fetch *fetch)
 	if (switches.is_disabled)
 		return NOT_SET_UP;
 	if (ask_instance(fetch) < 0)
-		return err_wrap(fetch->err,
-				"none in the environment, a profile or the container: set "
-				"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, "
-				"or give the machine a role; its metadata service");
+		return err_wrap(fetch->err, "no AWS credentials: set AWS_ACCESS_KEY_ID and "
+					    "AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or use a role; "
+					    "metadata service");
 	return 0;
 }
 

@@ -528,9 +528,8 @@ static int fetch_from_metadata(const struct azure_identity *identity, struct bea
 				  "2018-02-01", "Azure's metadata service", token, cancel, err) ==
 	    0)
 		return 0;
-	return err_wrap(err, "no AZURE_STORAGE_KEY, _SAS_TOKEN or _CONNECTION_STRING is set, nor "
-			     "AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET: set one, "
-			     "or give the machine an identity");
+	return err_wrap(err, "no Azure credentials: set AZURE_STORAGE_KEY or _SAS_TOKEN, or "
+			     "AZURE_CLIENT_ID and its secret, or use an identity");
 }
 
 /* --- which --- */

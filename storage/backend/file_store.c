@@ -143,8 +143,8 @@ static int refuse_known(const char *directory, struct err *err)
 	bucket = text_equal(mount.type, "fuse.rclone") ? NULL : strrchr(mount.source, ':');
 	bucket = bucket ? bucket + 1 + (text_starts(bucket + 1, "/buckets/") ? 9 : 0) : "";
 	return err_set(err, ERR_UNFIT,
-		       "two machines that mount this (%s) can both take one name: name the bucket "
-		       "itself, s3://%s, with AWS_ENDPOINT_URL_S3 for a server of your own",
+		       "a mount of type %s lets two machines take one name: use the bucket itself, "
+		       "s3://%s (AWS_ENDPOINT_URL_S3)",
 		       mount.type, *bucket && *bucket != '/' ? bucket : "BUCKET/PREFIX");
 }
 
@@ -377,8 +377,7 @@ static int file_store_open(const char *url, bool create, bool read_only, struct 
 		if (!create || read_only)
 			return err_set(err, ERR_NOT_FOUND,
 				       "store %s: there is no directory %s: nothing was saved "
-				       "there yet, or it is not mounted, or --store has to name "
-				       "another place",
+				       "there yet, or it is not mounted: see --store",
 				       url, root);
 		if (make_durable_directory(root, err) < 0)
 			return err_wrap(err, "store %s", url);

@@ -75,8 +75,8 @@ int store_prove(struct store *store, const char *url, struct cancel *cancel, str
 		return err_wrap(err, "store %s: cannot write to it", url);
 	}
 	return err_set(err, ERR_UNFIT,
-		       "store %s: it ignores %s: two machines that run the same job at the same "
-		       "time could overwrite each other's claims and snapshots: %s",
+		       "store %s ignores %s: two machines of one job could overwrite each other's "
+		       "snapshots: %s",
 		       url, store->condition, store->advice);
 }
 
@@ -119,9 +119,8 @@ void store_explain_needed(const char *reason, struct err *err)
 {
 	if (err)
 		err_set(err, ERR_NO_SPACE,
-			"the store is full (%.160s): of this job it has only what the job goes on "
-			"from, and what is pinned, so nothing can go: make it larger, or remove "
-			"what is not of this job",
+			"the store is full (%.160s), and holds only what job and pins need: make "
+			"it larger, or remove other data",
 			reason);
 }
 
@@ -133,9 +132,8 @@ int store_explain_full(const char *job, struct err *err)
 		return -1;
 	text_set(text, sizeof(text), err->text);
 	return err_set(err, ERR_NO_SPACE,
-		       "the store is full (%.*s): to make room, keep fewer snapshots "
-		       "(`reprieve forget --job %s --keep-last N`, with --sweep-age 0 if nothing "
-		       "runs the job), or make it larger",
+		       "the store is full (%.*s): `reprieve forget --job %s --keep-last N` makes "
+		       "room; or make it larger",
 		       (int)(sizeof(text) / 2), text, job);
 }
 

@@ -489,9 +489,8 @@ static int refuse_members(const struct manifest *manifest, uint32_t members, str
 
 	if (present < manifest->part_count)
 		return err_set(err, ERR_UNFIT,
-			       "it is of %u of the %zu members of a gang, since the others had "
-			       "gone (--on-preemption continue), and this is %s: the files of all "
-			       "are needed",
+			       "taken by %u of the %zu members of a gang (--on-preemption "
+			       "continue), and this is %s: all files are needed",
 			       present, manifest->part_count,
 			       members == 1 ? "one machine" : "a gang of all its members");
 	if (manifest->part_count == 0)
@@ -501,13 +500,12 @@ static int refuse_members(const struct manifest *manifest, uint32_t members, str
 			       members);
 	if (members == 1)
 		return err_set(err, ERR_UNFIT,
-			       "it is of a gang of %zu members, and this is one machine: start the "
-			       "job on %zu machines with --gang %zu, or under another --job",
+			       "taken by a gang of %zu members, and this is one machine: start %zu "
+			       "machines with --gang %zu",
 			       manifest->part_count, manifest->part_count, manifest->part_count);
 	return err_set(err, ERR_UNFIT,
-		       "it is of a gang of %zu members, and this one has another number of them "
-		       "(%u): start the job on %zu machines with --gang %zu, or under another "
-		       "--job",
+		       "taken by a gang of %zu members, and this one has %u: start %zu machines "
+		       "with --gang %zu, or use another --job",
 		       manifest->part_count, members, manifest->part_count, manifest->part_count);
 }
 

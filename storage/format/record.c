@@ -94,9 +94,8 @@ static int check_header(json_t *header, enum record_kind kind, const char *body,
 			       (unsigned long long)version, RECORD_VERSION);
 	if (version > 0 && version < RECORD_VERSION)
 		return err_set(err, ERR_VERSION,
-			       "written by an older version of Reprieve (format %llu, this one "
-			       "reads format %d): use another store or prefix, or the Reprieve "
-			       "that wrote it",
+			       "written by an older Reprieve (format %llu; this one reads %d): use "
+			       "another store, or the Reprieve that wrote it",
 			       (unsigned long long)version, RECORD_VERSION);
 	if (version == 0 || strcmp(name, kind_names[kind]) != 0)
 		return err_set(err, ERR_CORRUPT,

@@ -107,8 +107,8 @@ static int find_kind(json_t *body, enum gang_event_kind *kind, struct err *err)
 			return 0;
 		}
 	return err_set(err, ERR_VERSION,
-		       "an event \"%.32s\" (\"%.32s\"), which only another version of Reprieve "
-		       "knows: the members of a gang must be of one version",
+		       "event \"%.32s\" (\"%.32s\") is of another version of Reprieve: the members "
+		       "of a gang must be of one version",
 		       name, word);
 }
 

@@ -533,8 +533,8 @@ static void *fetch_token(void *arg, int64_t *expires_ms, struct cancel *cancel, 
 	if (result == 0)
 		return token.text;
 	if (!credentials->file)
-		err_wrap(err, "name a file in GOOGLE_APPLICATION_CREDENTIALS, or run \"gcloud auth "
-			      "application-default login\", or give the machine a service account");
+		err_wrap(err, "set GOOGLE_APPLICATION_CREDENTIALS, or run \"gcloud auth "
+			      "application-default login\", or use a service account");
 	err_wrap(err, "Google credentials (%s)", credentials->source);
 	return NULL;
 }

@@ -118,8 +118,8 @@ void tracker_warn_if_stuck(struct tracker *tracker)
 	tracker->warned_stuck = true;
 	detector_each_open(&tracker->detector, note_open_path, &open);
 	if (open)
-		log_warn("no complete checkpoint for %lld s: %s is still open for writing; if it "
-			 "is written all the time, say so with --running '%s'",
+		log_warn("no complete checkpoint for %lld s: %s is open for writing; if it always "
+			 "is, say so with --running '%s'",
 			 (long long)busy_ms / 1000, open, open);
 	else
 		log_warn("no complete checkpoint for %lld s: the writes to %s never pause for "

@@ -117,8 +117,8 @@ static void warn_of_fewer_files(struct tracker *tracker, const struct checkpoint
 	if (tracker->warned_fewer)
 		return;
 	tracker->warned_fewer = true;
-	log_warn("%s has fewer files than those before it, and no more came: it counts as "
-		 "complete. If that save failed, go on from an older one: reprieve restore",
+	log_warn("%s has fewer files than those before it and counts as complete; if its save "
+		 "failed, restore an older one",
 		 *checkpoint->key ? checkpoint->key : "the checkpoint");
 }
 

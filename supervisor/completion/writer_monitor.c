@@ -70,8 +70,8 @@ static enum writer_end guess_writer_end(struct writer_monitor *monitor, pid_t pi
 	if (writer->closed)
 		return WRITER_END_EXITED;
 	if (!monitor->warned)
-		log_warn("process %d (not preloaded) exited while writing to %s; its exit status "
-			 "is unknown, so the files are treated as incomplete",
+		log_warn("process %d (not preloaded) ended while it wrote %s: the files count as "
+			 "incomplete, as its exit is unknown",
 			 (int)pid, monitor->options.directory);
 	monitor->warned = true;
 	return WRITER_END_UNKNOWN;

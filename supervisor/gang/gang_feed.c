@@ -256,9 +256,8 @@ static void say_left_out(struct gang_feed *feed, const struct gang_event *event)
 		log_note("there will be no snapshot %s: member %u on %s has no part of it: %s", id,
 			 event->member, event->host, event->reason);
 	else
-		log_note("there will be no snapshot %s: member %u on %s has no part of it: %s; it "
-			 "has the steps %s, and member %u the steps %s: a snapshot is of one step "
-			 "that all members have",
+		log_note("snapshot %s skipped: member %u (%s) has no part: %s; its steps: %s; "
+			 "member %u has %s: all must have one step",
 			 id, event->member, event->host, event->reason,
 			 list_steps(&event->steps, theirs), feed->here.member,
 			 list_steps(&feed->here.steps, ours));
@@ -720,8 +719,8 @@ void gang_feed_tell_notice(struct gang_feed *feed, struct gang_event *event)
 	feed->leaves_alone = feed->options.identity.goes_on && !feed->options.sharers &&
 			     !feed->here.ended && gang_feed_is_running(feed);
 	if (feed->options.identity.goes_on && feed->options.sharers)
-		log_note("other members have the checkpoint directory of this one, which it saves "
-			 "for all of them: all members end, as with --on-preemption stop");
+		log_note("members share this checkpoint directory: all members end, as with "
+			 "--on-preemption stop");
 	if (feed->leaves_alone)
 		event->kind = GANG_EVENT_LEAVING;
 	gang_feed_tell(feed, event, 0);

@@ -507,9 +507,8 @@ static int check_finding(const struct finding *found, const struct gang_sources 
 			       found->member.from);
 	if (found->members.from && found->members.value > 1 && !found->member.from)
 		return err_set(err, ERR_UNFIT,
-			       "%s says that the job has %u machines, but nothing says which one "
-			       "this is: give --member I, from 0, or --gang off if it is the only "
-			       "one",
+			       "%s says that the job has %u machines, but not which one this is: "
+			       "give --member I (from 0), or --gang off",
 			       found->members.from, found->members.value);
 	if (found->member.from && found->member.value >= found->members.value)
 		return err_set(err, ERR_UNFIT,
@@ -769,9 +768,8 @@ static int find_by_default(const struct gang_environment *environment, const cha
 	if (identity->index[0])
 		return 0;
 	return err_set(err, ERR_UNFIT,
-		       "%s. Several machines with one job name would undo each other's work: give "
-		       "--gang N and --member I; or --gang off, if this is the only one, or each "
-		       "has another --job",
+		       "%s. Give --gang N and --member I; or --gang off, if this is the only "
+		       "machine or each has its own --job",
 		       identity->apart);
 }
 

@@ -259,15 +259,14 @@ static int refuse_by_roster(struct gang_start *start, const struct gang_roster *
 	if (roster->state == ROSTER_TWICE) {
 		start->tells_all = true;
 		return err_set(err, ERR_INVALID,
-			       "not started: %s and %s both say that they are member %u of this "
-			       "gang, and began at the same time: give each its own --member",
+			       "not started: %s and %s are both member %u of this gang: give each "
+			       "its own --member",
 			       host_or(self->own.host, "this machine"), by, self->own.member);
 	}
 	if (roster->state == ROSTER_CONTRADICTED)
 		return err_set(err, ERR_INVALID,
-			       "not started: here the gang has %u members, and at member %u on %s, "
-			       "which came within a minute of it, %u: give all the same --gang, or "
-			       "each job its own --job",
+			       "not started: the gang has %u members here; at member %u (%s) it "
+			       "has %u: give all the same --gang",
 			       self->own.members, roster->by.member, by, roster->by.members);
 	if (roster->state == ROSTER_DOUBLED)
 		return err_set(err, ERR_INVALID,
@@ -281,8 +280,8 @@ static int refuse_by_roster(struct gang_start *start, const struct gang_roster *
 			       "among others: that start counts, and this one is over",
 			       by);
 	return err_set(err, ERR_INVALID,
-		       "not started: %s, which came later, is member %u of this gang too; this "
-		       "machine is stale, or both were given the same --member",
+		       "not started: %s came later as member %u of this gang: this machine is "
+		       "stale, or two have the same --member",
 		       by, self->own.member);
 }
 

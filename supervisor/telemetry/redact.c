@@ -69,6 +69,17 @@ static bool is_key_behind(const char *word, size_t length, const char *value)
 		       KEY_LEAST;
 }
 
+/* A key that its maker lets one know by its beginning, whatever stands before it. */
+static bool is_key(const char *text, size_t length)
+{
+	static const char *const beginnings[] = {"sk-", "hf_", "ghp_", "glpat-", "xoxb-", NULL};
+
+	for (const char *const *at = beginnings; length >= KEY_LEAST && *at; at++)
+		if (text_starts(text, *at))
+			return true;
+	return false;
+}
+
 /* --- one text --- */
 
 struct masking {
@@ -185,6 +196,8 @@ static char *mask_text(const char *text, bool is_script)
 
 		if (strncmp(at, "://", 3) == 0)
 			mask_userinfo(&masking, text, at);
+		else if (is_key(at, name))
+			mask(&masking, at, at + name);
 		else if (name > 0)
 			mask_value(&masking, text, name, whole);
 		else
@@ -210,10 +223,14 @@ static bool is_script_option(const char *word)
 char *redact_argument(char *const *command, size_t index)
 {
 	const char *before = index > 0 ? command[index - 1] : NULL, *word = command[index];
+	/* `wandb login --relogin KEY` */
+	bool option = index > 1 && before[0] == '-' && command[index - 2][0] != '-';
+	const char *asks = option ? command[index - 2] : before;
 	size_t user = strcspn(word, ":");
 
 	if ((is_secret_option(before) && word[0] != '-') ||
-	    (before && is_key_behind(before, strlen(before), word)))
+	    (before && (is_key_behind(before, strlen(before), word) ||
+			is_key_behind(asks, strlen(asks), word))))
 		return text_copy(MASK);
 	if (before && is_user_option(before, strlen(before)) && word[user])
 		return text_format("%.*s:" MASK, (int)user, word);

@@ -183,7 +183,7 @@ def test_a_contradiction_at_one_member_is_an_error_of_all(place):
 def test_without_an_index_nothing_is_started(place):
     """Two of them would have one name."""
     refused = ask_in_vain(place, "--", "torchrun", "--nnodes=2", "--rdzv-backend=c10d", "train.py")
-    assert refused.code == harness.EXIT_CONFIGURATION and "--nnodes says that the job has 2 machines, but nothing says which" in refused.err
+    assert refused.code == harness.EXIT_CONFIGURATION and "--nnodes says that the job has 2 machines, but not which one this is" in refused.err
     assert "--gang off" in refused.err and not place.store_path.exists(), refused
 
 
@@ -273,7 +273,7 @@ def test_another_number_of_members_is_an_error_of_all(place, late):
         wait_for("it has joined", lambda member=member: joins(place, member), process=gang.runs[member].process)
     for member, run in enumerate(gang.runs):
         assert run.wait() == harness.EXIT_CONFIGURATION, f"{gang}"
-        assert f"here the gang has {3 if member == 2 else 4} members, and at member " in run.err and f"on {HOST}" in run.err, f"{run}"
+        assert f"the gang has {3 if member == 2 else 4} members here; at member " in run.err and f"({HOST})" in run.err, f"{run}"
 
 
 def test_two_machines_with_one_number_are_an_error_of_all(place):

@@ -117,7 +117,7 @@ static void test_without_a_policy_only_garbage_goes(void **state)
 	assert_int_equal(count_files(&f, "/snapshots/"), 2);
 	/* And nothing the second time: the save would fail as before. */
 	assert_false(storage_make_room(f.storage, 1, NULL, &result, NULL, &err));
-	assert_non_null(strstr(err.text, "keep fewer"));
+	assert_non_null(strstr(err.text, "--keep-last N"));
 	fixture_stop(&f);
 }
 
@@ -208,10 +208,10 @@ static void test_the_advice_is_what_can_help(void **state)
 	fixture_start(&f);
 	take_several(&f, 2);
 	fill(&f);
-	assert_non_null(strstr(err.text, "keep fewer snapshots"));
+	assert_non_null(strstr(err.text, "--keep-last N"));
 	assert_true(storage_make_room(f.storage, 1, &policy, &result, NULL, NULL));
 	assert_false(storage_make_room(f.storage, 1, &policy, &result, NULL, &err));
-	assert_null(strstr(err.text, "keep fewer"));
+	assert_null(strstr(err.text, "--keep-last N"));
 	assert_non_null(strstr(err.text, "make it larger"));
 	assert_non_null(strstr(err.text, "(507)"));
 	fixture_stop(&f);

@@ -59,12 +59,12 @@ static void test_masked(void **state)
 		{"--bearer", "s", "***"},
 		{"--db.pass", "s", "***"},
 		{NULL, "--proxy-auth=s", "--proxy-auth=***"},
-		{"env", "sig=s", "sig=***"},
 		{"--conn", "Protocol=https;AccountName=a;AccountKey=s==;Suffix=x",
 		 "Protocol=https;AccountName=a;AccountKey=***;Suffix=x"},
 		/* a key behind a word that is also used without one */
 		{"--use_wandb", KEY, "***"},
 		{"login", KEY, "***"},
+		{"--judge", "sk-proj-" KEY, "***"},
 		{NULL, "--use_wandb=" KEY, "--use_wandb=***"},
 		{"-c", "wandb login " KEY " && run", "wandb login *** && run"},
 		/* a query alone */
