@@ -46,8 +46,9 @@ struct notice *verdict_notice(struct verdict *verdict, enum notice_kind kind, co
 	va_list args;
 
 	verdict->kind = VERDICT_POSITIVE;
+	/* One more than there is room for counts for nothing. */
+	notice = &verdict->notices[verdict->count];
 	verdict->count += verdict->count < VERDICT_NOTICES;
-	notice = &verdict->notices[verdict->count - 1];
 	*notice = (struct notice){.kind = kind, .deadline_ms = deadline_ms, .seen_ms = seen_ms};
 	text_set(notice->source, sizeof(notice->source), source);
 	text_set(notice->identity, sizeof(notice->identity), identity);

@@ -37,7 +37,7 @@ struct verdict {
 	enum verdict_kind kind;
 	/* if POSITIVE; of a list all that were understood. A notice file that withdraws its notice
 	 * is NEGATIVE with one of kind CANCELLED, which does not count. */
-	struct notice notices[VERDICT_NOTICES];
+	struct notice notices[VERDICT_NOTICES + 1];
 	size_t count;
 	size_t others; /* Azure: events for other VMs */
 	/* the reason; with a notice file or a list, what of it is not understood */

@@ -5,6 +5,7 @@
 
 #include "ask.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "listed_claims.h"
 
 #include <stdlib.h>
@@ -169,6 +170,7 @@ int job_records_list_singles(struct storage *storage, struct job_listing *listin
 	auto_free char *prefix = text_format("jobs/%s/attempts/", storage->transfer.job);
 
 	store_listing_release(&listing->singles);
+	listing->listed_ms = clock_monotonic_ms();
 	if (job_records_list_keys(storage, prefix, &listing->singles, cancel, err) < 0)
 		return -1;
 	add_singles(listing, strlen(prefix));

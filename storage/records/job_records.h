@@ -121,6 +121,8 @@ struct job_listing {
 	struct store_listing packs;
 	/* The newest attempt up to which nobody relies on orphaned packs (FORMAT.md); 0: none. */
 	uint32_t swept;
+	/* When the attempts were asked for, of CLOCK_MONOTONIC. */
+	int64_t listed_ms;
 };
 /* All of it; all claims were read. ERR_VERSION: another version wrote one. */
 int job_records_list(struct storage *storage, struct job_listing *listing, struct cancel *cancel,

@@ -135,13 +135,21 @@ int own_claim_confirm(struct storage *storage, uint32_t number, struct cancel *c
 {
 	auto_free char *key = job_record_key_attempt(storage, number, ".confirmed");
 	char nonce[33], created[32];
-	auto_json json_t *body = NULL;
+	auto_json json_t *body = NULL, *there = NULL;
+	struct err own = {0};
 
 	random_hex(nonce);
 	body = json_pack("{s:I, s:s, s:s}", "attempt", (json_int_t)number, "nonce", nonce,
 			 "created", clock_format(clock_wall_ms(), created, sizeof(created)));
-	return job_record_put(storage->transfer.store, key, RECORD_CONFIRMED, body, NULL, cancel,
-			      err);
+	if (job_record_put(storage->transfer.store, key, RECORD_CONFIRMED, body, NULL, cancel,
+			   &own) == 0)
+		return 0;
+	/* It may be ours: a put can succeed although its reply is lost. */
+	if (own.kind != ERR_EXISTS)
+		return err_pass(err, &own);
+	if (job_record_get(storage->transfer.store, key, RECORD_CONFIRMED, &there, cancel, err) < 0)
+		return -1;
+	return text_equal(json_text_or(there, "nonce", ""), nonce) ? 0 : err_pass(err, &own);
 }
 
 int own_claim_check(struct storage *storage, const struct own_claim *claim, bool *own,

@@ -28,7 +28,7 @@ static int find_own(struct storage *storage, uint32_t own, const struct job_list
 		    own_claim_check_nonce(storage, own, &claims->own, cancel, err) < 0)
 			return -1;
 		if (put_ms > 0 && claims->own)
-			storage->own_claim.seen_ms = clock_monotonic_ms();
+			storage->own_claim.seen_ms = listing->listed_ms;
 	}
 	return 0;
 }

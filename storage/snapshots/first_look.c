@@ -52,7 +52,7 @@ void first_look_keep(struct storage *storage, struct job_listing *listing, bool 
 	job_listing_release(&look->listing);
 	look->listing = *listing;
 	*listing = (struct job_listing){0};
-	look->listing_until_ms = clock_monotonic_ms() + SERVES_MS;
+	look->listing_until_ms = look->listing.listed_ms + SERVES_MS;
 	look->of_opening = of_opening;
 }
 

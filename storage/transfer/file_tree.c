@@ -454,9 +454,22 @@ bool file_tree_has_writers(int fd)
 	return writers;
 }
 
+/* Do the times change with each write? Some file systems keep whole seconds, and a time in the
+ * future is of another machine's clock. */
+static bool times_tell(const struct file_stamp *stamp)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (stamp->ctime.tv_nsec != 0 || stamp->mtime.tv_nsec != 0) &&
+	       stamp->ctime.tv_sec <= now.tv_sec;
+}
+
 void file_tree_mark(struct file_tree_item *item, uint64_t boot)
 {
-	item->entry.stamp = item->unsettled ? 0 : file_stamp_mark(&item->stamp, boot);
+	bool known = !item->unsettled && times_tell(&item->stamp);
+
+	item->entry.stamp = known ? file_stamp_mark(&item->stamp, boot) : 0;
 }
 
 void file_tree_await_writes(int fd)

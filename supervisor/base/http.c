@@ -476,8 +476,6 @@ static int set_transfer_error(struct http *http, const struct http_request *requ
 		kind = ERR_INVALID;
 	if (result == CURLE_OUT_OF_MEMORY)
 		kind = ERR_FAILED;
-	if (result == CURLE_SSL_CONNECT_ERROR && *scheme_advice(http->easy, result, words))
-		kind = ERR_INVALID;
 	err_set(err, kind, "%s%s", words, scheme_advice(http->easy, result, words));
 	if (err)
 		err->os = (int)os;

@@ -183,7 +183,7 @@ static char **command_environment(const struct notice *notice, char *texts[NOTIC
 		json_t *value = json_object_get(about, members[i]);
 		char *name = texts[i] = text_format("REPRIEVE_NOTICE_%s=", members[i]);
 
-		for (name += strlen("REPRIEVE_NOTICE_"); *name != '='; name++)
+		for (; *name != '='; name++)
 			*name = (char)toupper((unsigned char)*name);
 		if (json_is_number(value))
 			text_append(&texts[i], "%.3f", json_number_value(value));

@@ -6,9 +6,10 @@
 
 #include <string.h>
 
-/* A file that is open for so long is a running one, if it has content or others were begun
- * meanwhile. What looks like a slow save is one until it was open for twice as long, and so many
- * others were begun. */
+/* A file that is open for so long is a running one, if others were begun meanwhile; or for six
+ * times as long if it has content and nothing else is written: it may be a first save under a name
+ * that says nothing. What looks like a slow save is one until it was open for twice as long, and so
+ * many others were begun. */
 #define OPEN_QUIET_TIMES 10
 #define SLOW_SAVES 2
 /* A file is a running one too if it was opened with content and closed longer so often in a row. */
@@ -166,9 +167,11 @@ static void judge_open_file(struct detector *detector, struct tracked_file *file
 	bool slow = may_be_slow_save(file);
 	int64_t open_ms = now_ms - file->begun_ms, least_ms = OPEN_QUIET_TIMES * detector->quiet_ms;
 	uint64_t saves = detector->saves - file->saves_at_open;
-	bool lasts = slow ? saves >= SLOW_SAVES && open_ms >= 2 * least_ms
-			  : open_ms >= least_ms &&
-				     (saves > 0 || detector_look(detector, file->path).size > 0);
+	bool lasts =
+		slow ? saves >= SLOW_SAVES && open_ms >= 2 * least_ms
+		: saves > 0
+			? open_ms >= least_ms
+			: open_ms >= 6 * least_ms && detector_look(detector, file->path).size > 0;
 
 	if (detector_is_of_database(detector, file->path) ||
 	    (lasts && !(slow && (file->marks & FILE_CREATED))))

@@ -156,7 +156,9 @@ static void print_lane(const struct trace_result *result, const struct lane *lan
 {
 	char ended[40] = "the job finished", paid[32];
 
-	if (!lane->finished)
+	if (lane->machines == 0)
+		text_set(ended, sizeof(ended), "not played");
+	else if (!lane->finished)
 		snprintf(ended, sizeof(ended), "ended with %d", lane->exit_code);
 	terminal_line_print("%-13s %8u  %10s  %6.1f %%  %s%s%s", lane->name, lane->machines,
 			    drill_seconds_format(lane->paid_ms, paid),

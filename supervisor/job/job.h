@@ -13,7 +13,7 @@
  *     and posts STOP_ANNOUNCED. A SIGTERM: job_on_signal() posts SIGNAL; the core says
  *     TAKE_FOR_NOTICE.
  *  2  STOP_ANNOUNCED -> core/stopping.c: live() asks the table of the job's life, which says
- *     REQUEST_CHECKPOINT: the time is divided (planning/deadline_budget.c), the plan is made
+ *     request_at_notice(): the time is divided (planning/deadline_budget.c), the plan is made
  *     (planning/deadline_budget.c), and the job is asked, at once or after an upload.
  *     The cases of perform.c: HURRY_STORE, SET_COMMIT_DEADLINE, HOLD_SIGTERM, ASK,
  *     TELL_NEXT_ATTEMPT.

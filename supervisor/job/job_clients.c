@@ -52,9 +52,8 @@ static struct run_facts look_at_run(void *arg, enum run_look look)
 	return job_facts(arg, look);
 }
 
-static json_t *job_status_json(void *arg)
+static json_t *job_status_json(const struct job *job, enum run_look look)
 {
-	const struct job *job = arg;
 	struct progress_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
 	struct training_progress progress;
 	struct status_parts parts = {
@@ -69,7 +68,13 @@ static json_t *job_status_json(void *arg)
 		parts.rank_progress = job_rank_progress_json(job);
 	if (gang_feed_is_running(&job->in_gang.feed))
 		parts.gang = gang_feed_status(&job->in_gang.feed);
-	return status_report(&job->reports, &parts);
+	return status_report(&job->reports, look, &parts);
+}
+
+/* From within the log of events. */
+static json_t *job_status_of_model(void *arg)
+{
+	return job_status_json(arg, LOOK_AT_MODEL);
 }
 
 int job_open_observers(struct job *job, struct err *err)
@@ -86,7 +91,7 @@ int job_open_observers(struct job *job, struct err *err)
 		.metrics_file = options->metrics_file,
 		.notify = options->notify,
 		.log = options->log,
-		.status = job_status_json,
+		.status = job_status_of_model,
 		.arg = job,
 	};
 
@@ -134,7 +139,7 @@ void job_refuse_client(const struct job_effect *effect)
 
 static void reply_with_checkpoints(struct job *job, struct control_request *request)
 {
-	json_t *reply = job_status_json(job);
+	json_t *reply = job_status_json(job, LOOK_AT_PROCESSES);
 
 	json_object_set_new(reply, "checkpoints",
 			    job->tracker ? tracker_checkpoints_json(job->tracker) : json_array());
@@ -172,7 +177,7 @@ static void handle_client_request(void *arg, struct control_request *request, js
 	const char *what = json_string_value(json_object_get(message, "do"));
 
 	if (text_equal(what, "status"))
-		control_request_answer(request, job_status_json(job));
+		control_request_answer(request, job_status_json(job, LOOK_AT_PROCESSES));
 	else if (text_equal(what, "checkpoints"))
 		reply_with_checkpoints(job, request);
 	else if (text_equal(what, "checkpoint"))

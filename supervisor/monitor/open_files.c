@@ -150,14 +150,14 @@ void recent_writers_forget(struct recent_writers *writers, pid_t pid)
 			writers->items[i] = writers->items[--writers->count];
 }
 
-/* A child of ours that exited: whoever waits for it tells more of it, and what the main process's
- * code means is not for us to say. */
+/* A child of ours that has ended: whoever waits for it tells more of it, and what the main
+ * process's code or signal means is not for us to say. */
 static bool is_unreaped_child(pid_t pid)
 {
 	siginfo_t info = {0};
 
 	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG) == 0 &&
-	       info.si_pid == pid && info.si_code == CLD_EXITED;
+	       info.si_pid == pid;
 }
 
 pid_t recent_writers_take_gone(struct recent_writers *writers)

@@ -151,7 +151,8 @@ struct status_parts {
 	const struct training_progress *training; /* the job's own report; borrowed */
 };
 
-json_t *status_report(const struct reports *reports, struct status_parts *parts); /* the caller's */
+json_t *status_report(const struct reports *reports, enum run_look look,
+		      struct status_parts *parts); /* the caller's */
 
 /* --- end_report.c --- */
 struct end_facts {

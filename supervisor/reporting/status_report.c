@@ -259,9 +259,9 @@ static void add_upload(const struct reports *reports, const struct run_facts *ru
 	json_object_set_new(status, "saving", saving);
 }
 
-json_t *status_report(const struct reports *reports, struct status_parts *parts)
+json_t *status_report(const struct reports *reports, enum run_look look, struct status_parts *parts)
 {
-	struct run_facts run = reports->look(reports->arg, LOOK_AT_PROCESSES);
+	struct run_facts run = reports->look(reports->arg, look);
 	const struct job_model *model = run.model;
 	struct snapshot_id newest = newest_durable(&run);
 	char id[SNAPSHOT_ID_TEXT];

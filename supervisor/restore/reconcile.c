@@ -345,14 +345,16 @@ static bool may_be_output(const struct local_judgement *judgement, size_t i)
 	       judgement->files[i].reason == TORN_UNDER_WAY &&
 	       !under_way_has_behind(facts->under_way, UNDER_WAY_WITH, path) &&
 	       !file_format_is_checkpoint_name(path) && !file_is_called_state(path) &&
-	       judgement->files[i].step < 0 && file->mtime_ns - file->born_ns >= OUTPUT_AGE_NS;
+	       judgement->files[i].step < 0 && file->born_ns != 0 &&
+	       file->mtime_ns - file->born_ns >= OUTPUT_AGE_NS;
 }
 
 /*
  * A half is moved aside for what is better: an older checkpoint, or a start from scratch instead of
  * one that fails. An output that is open since the start, as a trajectory or a chain, fails no
  * start: where outputs are all that there is, here and in the store, the job goes on from them
- * without us, and so it does with us.
+ * without us, and so it does with us. None of them is a checkpoint: nothing is saved of it before
+ * the job writes to it again.
  */
 static void judge_outputs(struct local_judgement *judgement)
 {
@@ -371,7 +373,7 @@ static void judge_outputs(struct local_judgement *judgement)
 	}
 	for (size_t i = 0; i < facts->local->count && !better; i++)
 		if (judgement->files[i].state == FILE_TORN)
-			judgement->files[i].state = FILE_UNVOUCHED;
+			judgement->files[i].state = FILE_PASSED_OVER;
 }
 
 static void local_files_judge(const struct reconcile_facts *facts,

@@ -200,7 +200,7 @@ struct observed_job {
 	const char *metrics_file;
 	const char *notify;
 	const char *log;
-	json_t *(*status)(void *arg); /* what `reprieve status` tells; owned by us */
+	json_t *(*status)(void *arg); /* what status tells without a look at the job; owned by us */
 	void *arg;
 };
 

@@ -45,14 +45,17 @@ static int list_below(int directory, file_list_enter_fn *enter, void *arg,
 			  STATX_BASIC_STATS | STATX_BTIME, &status) < 0)
 			continue;
 		if (S_ISREG(status.stx_mode))
-			file_list_add(files, (struct snapshot_file){
-						     .path = text_copy(walk.path),
-						     .size = status.stx_size,
-						     .mtime_ns = statx_time_ns(&status.stx_mtime),
-						     .ctime_ns = statx_time_ns(&status.stx_ctime),
-						     .inode = status.stx_ino,
-						     .born_ns = statx_time_ns(&status.stx_btime),
-					     });
+			file_list_add(files,
+				      (struct snapshot_file){
+					      .path = text_copy(walk.path),
+					      .size = status.stx_size,
+					      .mtime_ns = statx_time_ns(&status.stx_mtime),
+					      .ctime_ns = statx_time_ns(&status.stx_ctime),
+					      .inode = status.stx_ino,
+					      .born_ns = status.stx_mask & STATX_BTIME
+								 ? statx_time_ns(&status.stx_btime)
+								 : 0,
+				      });
 		else if (S_ISDIR(status.stx_mode) && walk_enter(&walk) < 0)
 			return err_os(err, errno, "%s", walk.path);
 	}

@@ -148,7 +148,7 @@ def test_a_file_of_each_rank_is_not_resharded(place):
         then = Gang(place, number, 1 + number, directories=directories, options=("--join-time", "20s"), steps=20).start_all()
         assert {run.wait() for run in then.runs} == {harness.EXIT_CONFIGURATION}, f"{then}"
         said = then.runs[0].err
-        assert "of a gang of 2 members" in said and says in said and "--parts all" in said, said
+        assert "a gang of 2 members" in said and says in said and "--parts all" in said, said
         assert "shard_1.bin is of one of its ranks" in said, said
 
 

@@ -46,7 +46,7 @@ def printed(place):
     (place.path / "trace").write_text("9 1\n")
     run = place.run(PYTHON, "job.py", "500", directory=place.path / "checkpoints", options=("--quiet-time", "100ms"))
     run.wait_for_event("durable")
-    found = {"status": place.query("status", "--json"), "probe": place.query("probe", "--live", "--job", place.job, "--json"),
+    found = {"status": place.query("status", "--job", place.job, "--json"), "probe": place.query("probe", "--live", "--job", place.job, "--json"),
              "checkpoint": place.query("checkpoint", "--job", place.job, "--timeout", "1s", "--json")}
     run.signal(signal.SIGTERM)
     run.wait()

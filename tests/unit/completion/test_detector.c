@@ -1290,9 +1290,8 @@ static const struct row rows[] = {
 	{"opened in the same moment as the first save: the next one tells, or ten quiet times",
 		"E 1 9 curve.dat; km curve.dat; O 1 3 step-1.pt; C 1 3 step-1.pt; +6000; = complete; "
 		"= busy; out curve.dat; +4100; = nothing; running curve.dat; in curve.dat"},
-	{"open for ten quiet times, with content, and nothing else is written",
-		"O 1 9 curve.dat; size curve.dat 1000; km curve.dat; +9000; = busy; km curve.dat; +1100; = nothing; running "
-		"curve.dat; in curve.dat"},
+	{"open for sixty quiet times, with content, and nothing else is written",
+		"O 1 9 curve.dat; size curve.dat 1000; +59000; = busy; +1100; = nothing; running curve.dat; in curve.dat"},
 	{"the same: the next one",
 		"O 1 9 notes.dat; km notes.dat; O 1 3 step-1.pt; C 1 3 step-1.pt; +2000; O 1 3 step-2.pt; "
 		"running notes.dat"},

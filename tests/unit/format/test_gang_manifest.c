@@ -279,8 +279,8 @@ static void test_cut_refuses_another_number(void **state)
 		const char *says;
 	} rows[] = {
 		{1, 0, "this is one machine"},
-		{3, 0, "another number of them"},
-		{4, 3, "of a gang of 2 members"},
+		{3, 0, "this one has 3"},
+		{4, 3, "a gang of 2 members"},
 	};
 
 	(void)state;

@@ -98,7 +98,7 @@ static void test_older_says_what_to_do(void **state)
 	(void)state;
 	assert_int_equal(record_decode(RECORD_FORMAT, text, strlen(text), &body, &err), -1);
 	assert_int_equal(err.kind, ERR_VERSION);
-	assert_non_null(strstr(err.text, "older version"));
+	assert_non_null(strstr(err.text, "older Reprieve"));
 	assert_non_null(strstr(err.text, "another store"));
 }
 

@@ -173,7 +173,7 @@ static void another_number_of_members(void **state)
 				continue;
 			}
 			assert_fails(fixture_try_restore(files, gang.newest), ERR_UNFIT);
-			assert_non_null(strstr(err.text, "of a gang of 2 members"));
+			assert_non_null(strstr(err.text, "a gang of 2 members"));
 		}
 	}
 	storage_set_gang(gang.machines[0].files.storage, 2, 0);

@@ -13,7 +13,7 @@ static json_t *report(struct told_run *run, const struct training_progress *trai
 		.training = training,
 	};
 
-	return status_report(&run->reports, &parts);
+	return status_report(&run->reports, LOOK_AT_PROCESSES, &parts);
 }
 
 /* What is not known is not there. */

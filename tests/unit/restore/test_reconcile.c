@@ -24,7 +24,7 @@ static struct snapshot_files parse(const char *text)
 			.path = strdup(word),
 			.size = strchr(colon + 1, '-') ? 0 : 10,
 			.mtime_ns = atoll(colon + 1),
-			.born_ns = strchr(colon + 1, '+') ? -2000000000 : 0,
+			.born_ns = strchr(colon + 1, '+') ? -2000000000 : 1,
 			.running = colon > word && colon[-1] == '!',
 		};
 		if (files.items[files.count].running)
@@ -131,7 +131,7 @@ static const struct row rows[] = {
 		"s-1:1", "s-1:1", {1, 4}, {1, 4}, RECONCILE_KEEP, false, ""},
 
 	/* outputs that were open */
-	{"an output is all that there is", "md.traj:9+ run.log:9", NULL, "", {0, 0}, {1, 1}, RECONCILE_KEEP, true, "| md.traj"},
+	{"an output is all that there is", "md.traj:9+ run.log:9", NULL, "", {0, 0}, {1, 1}, RECONCILE_KEEP, false, "| md.traj"},
 	{"it may be half of a save", "md.traj:9", NULL, "", {0, 0}, {1, 1}, RECONCILE_KEEP, false, "md.traj | md.traj"},
 	{"its name says so", "state.x:9+", NULL, "", {0, 0}, {1, 1}, RECONCILE_KEEP, false, "state.x | state.x"},
 	{"a checkpoint lies here", "md.traj:9+ s-1:1", NULL, "s-1:1", {0, 0}, {1, 1}, RECONCILE_KEEP, true, "md.traj | md.traj"},
