@@ -127,6 +127,8 @@ struct checkpoint {
 	uint64_t unsettled;
 	/* files that it had when it was complete are being written anew */
 	bool rewritten;
+	/* of a number: a file of it got the name of its backup */
+	bool put_aside;
 	/* of the fixed names: saves have followed each other, and none was known to be complete, so
 	 * that what was complete last is not what the newest one has written over */
 	bool overtaken;

@@ -104,6 +104,7 @@ static void move_file(void *argument, struct tracked_file *file)
 	}
 	if (!*file->checkpoint->key)
 		detector_note_renamed(move->detector, file);
+	file->checkpoint->put_aside |= checkpoint_name_is_backup(path, file->path);
 	checkpoint_table_move(&move->detector->table, file, path);
 	moved = move->directory ? move_with_directory(move, file)
 				: detector_touch(move->detector, path, 0, file->pid, move->now_ms);

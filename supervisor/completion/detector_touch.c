@@ -159,6 +159,52 @@ static bool shows_parts(const struct checkpoint *checkpoint)
 	       checkpoint->number < family->highest;
 }
 
+/* Does no other number have a file of this name, although a higher one is there? */
+static bool is_only_number(const struct detector *detector, const struct tracked_file *file)
+{
+	const struct checkpoint *checkpoint = file->checkpoint;
+
+	if (checkpoint->in_directory || checkpoint->number >= checkpoint->family->highest ||
+	    checkpoint_name_parse(file->path).certain)
+		return false;
+	each_checkpoint (other, &detector->table)
+		if (other != checkpoint && other->family == checkpoint->family)
+			each_file (of_other, other)
+				if (of_other->name == file->name)
+					return false;
+	return true;
+}
+
+/* The numbers of such names are parts of the names. */
+static void join_name(struct detector *detector, struct tracked_file *file)
+{
+	struct family *family = file->checkpoint->family;
+
+	signature_forget(&family->signature, file->name);
+	checkpoint_table_join_parts(&detector->table, family, file);
+}
+
+/* The only number of its name is written anew, or has got a backup (p-1.restart beside
+ * p-1_500.restart). With it goes what was opened before it and is still open (p-pos-1.xyz). */
+static void join_only_number(struct detector *detector, struct tracked_file *again)
+{
+	struct checkpoint *checkpoint = again->checkpoint;
+
+	if (checkpoint->number < 0 || !(checkpoint->rewritten || checkpoint->put_aside) ||
+	    !is_only_number(detector, again))
+		return;
+	for (struct tracked_file *file = checkpoint->files, *next; file; file = next) {
+		next = file->sibling;
+		if (file == again || !is_only_number(detector, file))
+			continue;
+		join_name(detector, file);
+		if (detector_file_is_open(detector, file) &&
+		    !file_format_is_checkpoint_name(file->path))
+			detector_make_running(detector, file);
+	}
+	join_name(detector, again);
+}
+
 /* Was it written in one save with a number that has this name? */
 static bool is_saved_with(const struct detector *detector, const struct checkpoint *checkpoint,
 			  uint64_t name)
@@ -209,7 +255,7 @@ static bool names_parts(const struct detector *detector, const struct family *fa
 /* A number of the family is begun. */
 static void find_part_names(struct detector *detector, struct family *family)
 {
-	const struct tracked_file *part = NULL;
+	struct tracked_file *part = NULL;
 
 	if (family->lowest < 0 || family->lowest > 1 || family->beside || family->stream)
 		return;
@@ -219,10 +265,8 @@ static void find_part_names(struct detector *detector, struct family *family)
 			each_file (file, checkpoint)
 				if (!part && names_parts(detector, family, file))
 					part = file;
-	if (!part)
-		return;
-	signature_forget(&family->signature, part->name);
-	checkpoint_table_join_parts(&detector->table, family, part);
+	if (part)
+		join_name(detector, part);
 }
 
 /* --- a write --- */
@@ -405,8 +449,11 @@ static struct tracked_file *touch(struct detector *detector, struct tracked_file
 	if (pid > 0)
 		file->pid = pid;
 	checkpoint_add_writer(checkpoint, pid);
-	if (shows_parts(checkpoint)) {
+	if (shows_parts(checkpoint))
 		checkpoint_table_join_parts(&detector->table, checkpoint->family, NULL);
+	else
+		join_only_number(detector, file);
+	if (checkpoint != file->checkpoint) {
 		checkpoint = file->checkpoint;
 		if (checkpoint->state != CHECKPOINT_UNDER_WAY)
 			begin_save(detector, checkpoint, now_ms);
