@@ -333,8 +333,8 @@ static void judge_written_over(struct local_judgement *judgement)
 /* A half that is younger is of a save; a save that takes longer mostly has a checkpoint's name. */
 #define OUTPUT_AGE_NS (INT64_C(1000) * 1000 * 1000)
 
-/* Was it open at the end, and for a while before, under a name that no checkpoint has? It may be an
- * output of the job's. */
+/* Was it open at the end, and for a while before, and is it whole by its format, as results in HDF5
+ * that are flushed, or has a name that no checkpoint has? It may be an output of the job's. */
 static bool may_be_output(const struct local_judgement *judgement, size_t i)
 {
 	const struct reconcile_facts *facts = judgement->facts;
@@ -342,9 +342,10 @@ static bool may_be_output(const struct local_judgement *judgement, size_t i)
 	const char *path = file->path;
 
 	return judgement->files[i].state == FILE_TORN &&
-	       judgement->files[i].reason == TORN_UNDER_WAY &&
+	       (judgement->files[i].reason == TORN_HALF ||
+		(judgement->files[i].reason == TORN_UNDER_WAY &&
+		 !file_format_is_checkpoint_name(path) && !file_is_called_state(path))) &&
 	       !under_way_has_behind(facts->under_way, UNDER_WAY_WITH, path) &&
-	       !file_format_is_checkpoint_name(path) && !file_is_called_state(path) &&
 	       judgement->files[i].step < 0 && file->born_ns != 0 &&
 	       file->mtime_ns - file->born_ns >= OUTPUT_AGE_NS;
 }
