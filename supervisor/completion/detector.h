@@ -90,6 +90,9 @@ struct detector {
 	uint64_t generation, running_generation, repository_generation;
 	/* a running file is more than a curve: it may be all of the job's work, as a database is */
 	bool running_work;
+	/* so may a journal be that is read at the start, as Optuna's journal.log, if the job writes
+	 * nothing else */
+	bool running_log;
 	/* the running file that was written last; "": none yet */
 	char running_path[256];
 	/* those that were running ones by behaviour in the snapshot that was restored: no save has

@@ -15,12 +15,12 @@
 /* A file is a running one too if it was opened with content and closed longer so often in a row. */
 #define RUNNING_GROWN 2
 
-/* A curve is nothing to resume from. A database is, and so are a journal that is read at the start,
- * as Optuna's journal.log, and what was committed to a repository. */
+/* A curve is nothing to resume from. A database is, and so is what was committed to a repository.
+ */
 static bool may_be_work(const struct detector *detector, const char *path)
 {
 	return file_patterns_kind(detector->patterns, path) != FILE_KIND_RUNNING ||
-	       text_ends(path, ".log") || file_patterns_is_repository(path);
+	       file_patterns_is_repository(path);
 }
 
 void detector_note_running(struct detector *detector, const char *path)
@@ -28,6 +28,7 @@ void detector_note_running(struct detector *detector, const char *path)
 	detector->running_generation++;
 	detector->repository_generation += file_patterns_is_repository(path);
 	detector->running_work |= may_be_work(detector, path);
+	detector->running_log |= text_ends(path, ".log");
 	text_set(detector->running_path, sizeof(detector->running_path), path);
 }
 

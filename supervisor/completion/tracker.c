@@ -301,7 +301,8 @@ struct directory_view tracker_look(struct tracker *tracker, bool stop_stands, bo
 		.partners_until_ms = awaited_until_ms(tracker, stop_stands),
 		.unknown_until_ms = unknown_until_ms(detector, clock_monotonic_ms()),
 		.only_running = !detector_has_ordinary_files(detector),
-		.running_work = detector->running_work,
+		.running_work = detector->running_work ||
+				(detector->running_log && !detector->wrote_checkpoint),
 		.holds_less = snapshot_plan_would_hold_less(detector, tracker->latest_key),
 		.last_write_ms = detector->last_ms,
 		.reported_step = page ? progress_page_last_step(page) : -1,
