@@ -240,7 +240,7 @@ static void write_table(struct bytes *out, const struct page_section *section)
 	for (; section->heads[columns]; columns++)
 		bytes_format(out, NULL, "<th>%s</th>", section->heads[columns]);
 	bytes_format(out, NULL, "</tr></thead><tbody>\n");
-	for (size_t i = 0; i < section->cell_count; i++) {
+	for (size_t i = 0; columns > 0 && i < section->cell_count; i++) {
 		auto_free char *cell = text_escape_markup(section->cells[i]);
 
 		bytes_format(out, NULL, "%s<td>%s</td>%s", i % columns == 0 ? "<tr>" : "", cell,
@@ -296,10 +296,10 @@ void page_print_table(const struct page_section *section)
 
 	for (; section->heads[columns]; columns++)
 		width[columns] = strlen(section->heads[columns]);
-	for (size_t i = 0; i < section->cell_count; i++)
+	for (size_t i = 0; columns > 0 && i < section->cell_count; i++)
 		if (strlen(section->cells[i]) > width[i % columns])
 			width[i % columns] = strlen(section->cells[i]);
-	for (size_t i = 0; i < columns + section->cell_count; i++) {
+	for (size_t i = 0; columns > 0 && i < columns + section->cell_count; i++) {
 		const char *cell = i < columns ? section->heads[i] : section->cells[i - columns];
 
 		if ((i + 1) % columns == 0)

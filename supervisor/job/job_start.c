@@ -614,9 +614,8 @@ static void warn_of_shell(const struct batch_scheduler *batch)
 		return;
 	kept = proc_parse_signals(status, "SigIgn") | proc_parse_signals(status, "SigCgt");
 	if (batch->signals & ~kept)
-		log_warn("a notice of %s, if it is asked to give one, ends the script's shell and "
-			 "the "
-			 "job: start reprieve by exec, or after `trap : USR1 USR2`",
+		log_warn("%s's notice, if it gives one, ends the script's shell and the job: start "
+			 "reprieve by exec, or `trap : USR1 USR2`",
 			 batch->title);
 }
 

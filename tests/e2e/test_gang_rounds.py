@@ -152,7 +152,7 @@ def test_a_request_at_one_member_is_durable_for_all(place):
     gang.kill_all()
     step = committed_step(place)  # the other one may have been asked later, and have saved once more
     again = Gang(place, 2, 2, steps=step + 2, every=0).start_all()
-    assert again.resumed() == [step] * 2, f"{again}"
+    assert again.resumed()[0] == again.resumed()[1] >= step, f"{again}"
 
 
 def test_a_request_at_a_member_that_saves_nothing(place):
