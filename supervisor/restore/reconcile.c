@@ -442,6 +442,38 @@ static bool may_be_used(const struct local_judgement *judgement, size_t i)
 	       !profile_is_temporary_path(facts->profile, facts->local->items[i].path);
 }
 
+static bool is_same_but_digits(const char *one, const char *other)
+{
+	const char *const digits = "0123456789";
+
+	for (;;) {
+		one += strspn(one, digits);
+		other += strspn(other, digits);
+		if (*one != *other || !*one)
+			return *one == *other;
+		one++, other++;
+	}
+}
+
+/* Has the file, with another date in its name, come in the place of the recorded one, as of
+ * CKPT+2026-11-30+18-40-00/? */
+static bool succeeds(const struct reconcile_facts *facts, const struct snapshot_file *local,
+		     const struct snapshot_file *recorded)
+{
+	return local->mtime_ns > recorded->mtime_ns &&
+	       is_same_but_digits(local->path, recorded->path) &&
+	       !file_list_find(facts->local, recorded->path) &&
+	       !file_list_find(facts->complete, local->path);
+}
+
+static bool is_successor(const struct reconcile_facts *facts, const struct snapshot_file *local)
+{
+	for (size_t i = 0; facts->complete && i < facts->complete->count; i++)
+		if (succeeds(facts, local, &facts->complete->items[i]))
+			return true;
+	return false;
+}
+
 /* A checkpoint that became complete after the record: with a higher number than what is recorded
  * and saved; or a recorded name with new content. */
 static bool is_newer(const struct local_judgement *judgement, size_t i)
@@ -453,7 +485,8 @@ static bool is_newer(const struct local_judgement *judgement, size_t i)
 	if (!may_be_used(judgement, i))
 		return false;
 	if (file->step < 0)
-		return find_known(facts->complete, path);
+		return find_known(facts->complete, path) ||
+		       is_successor(facts, &facts->local->items[i]);
 	return file->step > judgement->recorded_step && file->step > judgement->saved_step;
 }
 
@@ -476,6 +509,17 @@ static bool is_moved(const struct reconcile_facts *facts, const char *path)
 	return false;
 }
 
+static bool has_successor(const struct local_judgement *judgement,
+			  const struct snapshot_file *recorded)
+{
+	const struct reconcile_facts *facts = judgement->facts;
+
+	for (size_t i = 0; i < facts->local->count; i++)
+		if (may_be_used(judgement, i) && succeeds(facts, &facts->local->items[i], recorded))
+			return true;
+	return false;
+}
+
 /* Is a file of the recorded checkpoint gone, and no newer one there? The job may delete its old
  * checkpoints, but not the newest. What was moved aside comes back. */
 static bool misses_newest_checkpoint(const struct local_judgement *judgement)
@@ -489,7 +533,8 @@ static bool misses_newest_checkpoint(const struct local_judgement *judgement)
 
 		if (local_is_of_checkpoint(facts, path) && !file_list_find(facts->local, path) &&
 		    !(is_moved(facts, path) && reconcile_may_put_back(facts, path)) &&
-		    (step < 0 || (step == judgement->recorded_step && !newer)))
+		    (step < 0 ? !has_successor(judgement, &facts->complete->items[i])
+			      : step == judgement->recorded_step && !newer))
 			return true;
 	}
 	return false;

@@ -12,6 +12,8 @@
  * names, all of it or nothing. Else it is broken, and stays as a start without us would find it.
  * Everything else stays where it is: nobody vouches for it, but nothing speaks against it either.
  * The snapshot replaces what lies here only if that is older, or no whole checkpoint is left in it.
+ * A recorded file that is gone misses nothing if a newer one, the same but for the digits of a
+ * date, has come in its place.
  */
 #ifndef RECONCILE_H
 #define RECONCILE_H

@@ -119,9 +119,9 @@ def every_instant(save, paced=False):
 
 
 # What is known to go wrong of a layout, or of one of its instants, in those tests below that name it.
-LINK, FEWER, DATES, IN_TURN = "asynchronous-link", "sparse-arrays", "manager-file", "two-in-turn:_restart.a_is_closed"
+LINK, FEWER, DATES, IN_TURN = "asynchronous-link", "sparse-arrays", "manager-file:_the_pointer_names_it", "two-in-turn:_restart.a_is_closed"
 GAPS = {LINK: "a link that leads nowhere is not put back", FEWER: "a save with fewer chunks than the one before is taken for a half",
-        DATES: "a date is no number", IN_TURN: "on a busy machine one of two in turn is at times taken for half of a pair"}
+        DATES: "a pointer to the newest of two dates goes with neither", IN_TURN: "on a busy machine one of two in turn is at times taken for half of a pair"}
 
 
 def with_gaps(instants, *gaps):

@@ -130,6 +130,11 @@ static const struct row rows[] = {
 	{"what a framework has under a temporary name", "s-1:1 step-2.orbax-checkpoint-tmp-9/a:2",
 		"s-1:1", "s-1:1", {1, 4}, {1, 4}, RECONCILE_KEEP, false, ""},
 
+	/* dates in names: one at a time is kept */
+	{"the next has come in its place", "c+2026-11-30+18-40/m:9", "c+2026-11-30+18-39/m:5", "c+2026-11-30+18-39/m:5", {1, 4}, {1, 4}, RECONCILE_KEEP, true, ""},
+	{"nothing has", "d+2026-11-30+18-40/m:9", "c+2026-11-30+18-39/m:5", "c+2026-11-30+18-39/m:5", {1, 4}, {1, 4}, RECONCILE_RESTORE, false, ""},
+	{"another part of the set has not", "rank1.pt:9", "rank0.pt:5 rank1.pt:5", "rank0.pt:5 rank1.pt:5", {1, 4}, {1, 4}, RECONCILE_RESTORE, false, ""},
+
 	/* outputs that were open */
 	{"an output is all that there is", "md.traj:9+ run.log:9", NULL, "", {0, 0}, {1, 1}, RECONCILE_KEEP, false, "| md.traj"},
 	{"it may be half of a save", "md.traj:9", NULL, "", {0, 0}, {1, 1}, RECONCILE_KEEP, false, "md.traj | md.traj"},
