@@ -131,6 +131,7 @@ static void log_moved_aside(const struct start *start, const char *aside)
 }
 
 #define POINTER_MOST 1024
+#define POINTERS_MOST 64
 
 /* Cuts the first absolute path out of what a pointer file says; NULL: it has none. */
 static char *cut_path(char *text)
@@ -149,23 +150,23 @@ static char *cut_path(char *text)
 static void log_lost_pointer(const struct start *start, const struct snapshot_files *files)
 {
 	const struct workspace *workspace = start->workspace;
+	size_t tried = 0;
 
 	for (size_t i = 0; i < files->count; i++) {
 		auto_(bytes_release) struct bytes text = {.limit = POINTER_MOST};
 		char *named, *rest;
 
 		if (files->items[i].size == 0 || files->items[i].size >= POINTER_MOST ||
+		    tried++ >= POINTERS_MOST ||
 		    beneath_read(workspace->held, files->items[i].path, &text, NULL) < 0 ||
 		    bytes_append(&text, "", 1, NULL) < 0 ||
 		    strlen((char *)text.data) + 1 < text.size)
 			continue;
-		named = cut_path((char *)text.data);
-		if (!named || file_exists(named))
-			continue;
-		rest = named;
+		named = rest = cut_path((char *)text.data);
 		while (rest && !(rest[1] && beneath_exists(workspace->held, rest + 1)))
 			rest = strchr(rest + 1, '/');
-		if (rest) {
+		/* Asked last: another machine's path may be a mount that hangs here. */
+		if (rest && !file_exists(named)) {
 			log_warn("%s names %s, which is not on this machine: it is %s%s here",
 				 files->items[i].path, named, workspace->directory, rest);
 			return;
