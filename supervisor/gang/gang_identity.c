@@ -768,8 +768,8 @@ static int find_by_default(const struct gang_environment *environment, const cha
 	if (identity->index[0])
 		return 0;
 	return err_set(err, ERR_UNFIT,
-		       "%s. Give --gang N and --member I; or --gang off, if this is the only "
-		       "machine or each has its own --job",
+		       "%s: give --gang N and --member I; or --gang off, if each machine has its "
+		       "own --job",
 		       identity->apart);
 }
 

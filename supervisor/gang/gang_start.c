@@ -270,8 +270,8 @@ static int refuse_by_roster(struct gang_start *start, const struct gang_roster *
 			       self->own.members, roster->by.member, by, roster->by.members);
 	if (roster->state == ROSTER_DOUBLED)
 		return err_set(err, ERR_INVALID,
-			       "not started: %s and %s both say that they are member %u of this "
-			       "gang: give each its own --member",
+			       "not started: %s and %s are both member %u of this gang: give each "
+			       "its own --member",
 			       by, host_or(roster->with.host, "another machine"),
 			       roster->by.member);
 	if (roster->state == ROSTER_OUTRUN)

@@ -290,6 +290,6 @@ def test_two_machines_with_one_number_are_an_error_of_all(place):
     other.start(1)
     for run in (gang.runs[0], gang.runs[1], other.runs[1]):
         assert run.wait() == harness.EXIT_CONFIGURATION, f"{run}"
-        assert HOST in run.err and "elsewhere" in run.err and "both say that they are member 1 of this gang" in run.err, f"{run}"
+        assert HOST in run.err and "elsewhere" in run.err and "are both member 1 of this gang" in run.err, f"{run}"
     again = Gang(place, 3, 3, steps=20, every=10).start_all()
     assert [run.wait() for run in again.runs] == [0, 0, 0], f"{again}"

@@ -73,7 +73,7 @@ def test_a_machine_that_was_replaced_while_it_waited_ends(place, tmp_path):
     gang.generation = 2
     new = gang.start(1)
     assert old.wait() == harness.EXIT_CONFIGURATION
-    assert "came later, is member 1" in old.err and "stale" in old.err
+    assert "came later as member 1" in old.err and "stale" in old.err
     gang.start(0)
     assert gang.runs[0].wait() == 0 and new.wait() == 0, f"{gang}"
 
@@ -219,7 +219,7 @@ def test_of_two_with_one_number_by_hand_the_later_one_counts(place):
     wait_for_join(place, gang.start(1), 1)
     other.start(1)
     assert gang.runs[1].wait() == harness.EXIT_CONFIGURATION
-    assert "both were given the same --member" in gang.runs[1].err
+    assert "two have the same --member" in gang.runs[1].err
     for run in (gang.runs[0], other.runs[1]):
         assert run.wait() == harness.EXIT_DURABLE and "member 2 has not" in run.err, f"{run}"
 
@@ -369,7 +369,7 @@ def test_two_that_are_one_member_are_an_error_of_all(place):
             third.start(1, **environment, SLURM_NODEID="1")]
     for run in runs:
         assert run.wait() == harness.EXIT_CONFIGURATION, f"{run}"
-        assert f"{HOST} and {HOST} both say that they are member 1 of this gang" in run.err, f"{run}"
+        assert f"{HOST} and {HOST} are both member 1 of this gang" in run.err, f"{run}"
 
 
 def log_of(place, attempt):

@@ -129,7 +129,7 @@ def test_store_of_a_newer_version(used):
 
 def test_store_of_an_older_version(used):
     make_version(used.store_path / "format.json", -1)
-    said = ("older version", "another store or prefix")
+    said = ("older Reprieve", "another store")
     refused(used, EXIT_CONFIGURATION, list(said), "--store", used.store, "--job", used.job, "--", *job(used))
     for verb in (["list"], ["verify"], ["restore", "latest", "out"], ["save", str(used.directory)]):
         assert_refused(used, used.verb(*verb), EXIT_CONFIGURATION, *said)

@@ -61,7 +61,7 @@ def test_an_emulator_that_ignores_conditions_is_refused(google, emulated, source
     """Two machines could take one place there."""
     google.conditions = False
     result = emulated.verb("save", source)
-    assert result.code == 78 and 'it ignores "ifGenerationMatch=0"' in one_line(result.err), result
+    assert result.code == 78 and 'ignores "ifGenerationMatch=0"' in one_line(result.err), result
     run = emulated.run("true")
     assert run.wait() == 78 and "ifGenerationMatch" in run.err, run
 

@@ -75,7 +75,7 @@ def test_a_mount_known_to_give_a_name_twice_is_refused_with_the_bucket_to_name(s
     place, urls = store([mount])
     run = place.run(PYTHON, SAVER, "--steps", 1)
     assert run.wait() == EXIT_CONFIGURATION and run.out == "", run
-    assert f"{bucket}, with AWS_ENDPOINT_URL_S3" in one_line(run.err), run
+    assert f"{bucket} (AWS_ENDPOINT_URL_S3" in one_line(run.err), run
     told = place.query("doctor", "--store", urls[0], "--measure", "0")
     assert told.code == 1 and "\nfail  store" in told.out and bucket in told.out, told
 

@@ -263,7 +263,7 @@ static const struct default_row default_rows[] = {
 	{"torchrun, standalone", {0}, {"torchrun", "--standalone", "--nnodes=1", "t.py"}, 1, 0, NULL, NULL},
 	{"torchrun on machines", {0}, {"torchrun", "--nnodes=2", "--node-rank=1", "t.py"}, 2, 1, NULL, NULL},
 	{"torchrun, which one?", {0}, {"torchrun", "--nnodes=2", "--rdzv-backend=c10d", "t.py"}, 0, 0,
-		"give --member I, from 0, or --gang off", NULL},
+		"give --member I (from 0), or --gang off", NULL},
 	{"torchrun, elastic", {0}, {"torchrun", "--nnodes=1:4", "t.py"}, 0, 0, "1:4", NULL},
 	{"torchrun, of a range of one", {0}, {"torchrun", "--nnodes=2:2", "--node-rank=1", "t.py"}, 2, 1, NULL, NULL},
 	{"torchrun, one by a range", {0}, {"torchrun", "--nnodes=1:1", "t.py"}, 1, 0, NULL, NULL},
