@@ -50,7 +50,7 @@ class Work:
 
     def snapshots(self, job):
         found = self.sge.call(REPRIEVE, "list", "--job", job, "--store", f"file://{self.path}/store", "--json", check=False)
-        return found and json.loads(found)
+        return found and json.loads(found)["snapshots"]
 
 
 @pytest.fixture
