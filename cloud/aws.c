@@ -76,7 +76,8 @@ enum {
 #define ACTION_PATH "/latest/meta-data/spot/instance-action"
 #define GONE "it is announced no more"
 
-/* What is polled beside the interruption notice, each `every` slow polls. */
+/* The resources that are polled beside the interruption notice. `every`: once in so many slow
+ * polls. */
 static const struct resource {
 	const char *path, *what;
 	void (*judge)(const struct reply *reply, struct verdict *verdict);
@@ -404,8 +405,8 @@ void aws_state_reply(const struct reply *reply, struct verdict *verdict)
 
 /* --- scheduled maintenance --- */
 
-/* Whether the event ends the instance. system-maintenance concerns network or power, and need
- * not. */
+/* Returns true if the event ends the instance. system-maintenance concerns network or power, and
+ * may leave it running. */
 static bool ends_the_instance(const char *code)
 {
 	static const char *const codes[] = {"instance-stop", "instance-retirement",

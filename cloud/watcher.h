@@ -166,7 +166,7 @@ enum {
 	GCP_MAINTENANCE_NEAR_MS = 5 * 60 * 1000,
 };
 
-/* What else a verdict depends on. */
+/* The facts beside the reply that a verdict depends on. */
 struct gcp_context {
 	/* time from TRUE to the end on this VM */
 	int64_t notice_ms;
@@ -188,7 +188,7 @@ void gcp_maintenance_reply(const struct reply *reply, const struct gcp_context *
  * window. */
 void gcp_upcoming_reply(const struct reply *reply, const struct gcp_context *context,
 			struct verdict *verdict);
-/* Whether an ETag may be sent in a query: 1 to 64 letters and digits. */
+/* Returns true if the ETag may be sent in a query: 1 to 64 letters and digits. */
 bool gcp_etag_is_usable(const char *etag);
 
 /* --- file_source.c --- */
@@ -229,7 +229,7 @@ struct termination_form {
 };
 extern const struct termination_form termination_alibaba, termination_tencent;
 
-/* Whether instance-id is one of this cloud's. */
+/* Returns true if the reply is an instance-id in the form of this cloud. */
 bool termination_instance_reply(const struct termination_form *form, const struct reply *reply);
 /* 200 with a time: STOP at that time. 404 or an empty 200: NEGATIVE. */
 void termination_reply(const struct termination_form *form, const struct reply *reply,

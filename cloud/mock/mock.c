@@ -561,7 +561,8 @@ static char *fill(const struct mock *mock, const char *value)
 	return text_copy((const char *)out.data);
 }
 
-/* What the user has set for the path, else what the cloud has; the caller frees. NULL: nothing. */
+/* Returns what the user has set for the path, else the cloud's own value; the caller frees it.
+ * NULL: there is neither. */
 static char *value_of(const struct mock *mock, enum mock_cloud cloud, const char *path)
 {
 	const char *set = json_text_or(mock->values, path, NULL);

@@ -330,11 +330,12 @@ static void judge_written_over(struct local_judgement *judgement)
 	}
 }
 
-/* A half that is younger is of a save; a save that takes longer mostly has a checkpoint's name. */
+/* A file that has grown for less than this is half of a save. A save that takes longer mostly has a
+ * checkpoint's name. */
 #define OUTPUT_AGE_NS (INT64_C(1000) * 1000 * 1000)
 
-/* Was it open at the end, and for a while before, and is it whole by its format, as results in HDF5
- * that are flushed, or has a name that no checkpoint has? It may be an output of the job's. */
+/* Returns true if the file may be an output of the job: it was open at the end and has grown for a
+ * while, and it is whole by its format (HDF5 that is flushed) or has no checkpoint's name. */
 static bool may_be_output(const struct local_judgement *judgement, size_t i)
 {
 	const struct reconcile_facts *facts = judgement->facts;
@@ -455,8 +456,8 @@ static bool is_same_but_digits(const char *one, const char *other)
 	}
 }
 
-/* Has the file, with another date in its name, come in the place of the recorded one, as of
- * CKPT+2026-11-30+18-40-00/? */
+/* Returns true if the file has replaced the recorded one, which is gone: it is newer, and its name
+ * differs in digits only, as the dates of CKPT+2026-11-30+18-40-00/ do. */
 static bool succeeds(const struct reconcile_facts *facts, const struct snapshot_file *local,
 		     const struct snapshot_file *recorded)
 {

@@ -138,6 +138,8 @@ static const struct row rows[] = {
 	/* outputs that were open */
 	{"an output is all that there is", "md.traj:9+ run.log:9", NULL, "", {0, 0}, {1, 1}, RECONCILE_KEEP, false, "| md.traj"},
 	{"it may be half of a save", "md.traj:9", NULL, "", {0, 0}, {1, 1}, RECONCILE_KEEP, false, "md.traj | md.traj"},
+	{"results in HDF5 that are whole", "points.hdf5:9+*", NULL, "", {0, 0}, {1, 1}, RECONCILE_KEEP, false, "| points.hdf5"},
+	{"they may be of a save", "points.hdf5:9*", NULL, "", {0, 0}, {1, 1}, RECONCILE_KEEP, false, "points.hdf5 | points.hdf5"},
 	{"its name says so", "state.x:9+", NULL, "", {0, 0}, {1, 1}, RECONCILE_KEEP, false, "state.x | state.x"},
 	{"a checkpoint lies here", "md.traj:9+ s-1:1", NULL, "s-1:1", {0, 0}, {1, 1}, RECONCILE_KEEP, true, "md.traj | md.traj"},
 	{"the store has one", "md.traj:9+", "s-1:1", "", {1, 4}, {1, 4}, RECONCILE_RESTORE, false, "| md.traj"},
@@ -360,8 +362,14 @@ static void check(const struct row *row)
 		.under_way = under_way,
 		.moved = moved,
 	};
+	auto_(path_set_release) struct path_set whole = {0};
 	struct reconcile_plan plan;
 	char torn[256] = "";
+
+	/* "a:1*": what lies there is whole by its format. */
+	for (size_t i = 0; strchr(row->local, '*') && i < local.count; i++)
+		path_set_mark(&whole, local.items[i].path, 1);
+	facts.whole = &whole;
 
 	if (row->snapshot) {
 		snapshot = parse(row->snapshot);
