@@ -357,12 +357,13 @@ static bool is_header_name(const char *name)
 static int add_header(char **headers, size_t count, const char *item, size_t length,
 		      struct err *err)
 {
-	const char *colon = memchr(item, ':', length), *behind = colon + 1;
+	const char *colon = memchr(item, ':', length), *behind;
 	auto_free char *name = NULL, *value = NULL;
 
 	if (!colon)
 		return err_set(err, ERR_INVALID, "REPRIEVE_S3_HEADERS: \"%.*s\" is not NAME: VALUE",
 			       length < 60 ? (int)length : 60, item);
+	behind = colon + 1;
 	name = copy_lower(item, (size_t)(colon - item));
 	value = copy_trimmed(behind, length - (size_t)(behind - item));
 	if (!is_header_name(name) || is_reserved_header(name))

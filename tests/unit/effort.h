@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many of these; what is left out is said. */
+/* Returns `few` under small effort, else `all`, and prints which. */
 static inline unsigned effort_count(const char *things, unsigned all, unsigned few)
 {
 	const char *effort = getenv("REPRIEVE_TEST_EFFORT");
