@@ -3,6 +3,7 @@
 #include "base/beneath.h"
 #include "base/file.h"
 #include "base/held_directory.h"
+#include "base/network_fs.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -375,10 +377,12 @@ int file_tree_walk(struct file_tree *tree, const struct file_tree_choice *choice
 	return 0;
 }
 
-/* The kernel takes file times from a clock that ticks every 1 to 10 ms: two writes within one tick
- * look like one. */
-#define TICK_MS 20
-#define SETTLE_ROUNDS_MOST 5
+/* Two writes within one tick of the clock that gives file times look like one. Another machine's
+ * clock may tick every 10 ms and be a few off. */
+#define FOREIGN_TICK_MS 20
+/* what a round waits for the next tick, and how many there are */
+#define SETTLE_MS 4
+#define SETTLE_ROUNDS_MOST 25
 #define XATTR_MOST 65536
 
 void file_tree_release(struct file_tree *tree)
@@ -409,16 +413,28 @@ static struct file_stamp stamp_of(const struct stat *status)
 	};
 }
 
-static bool stamp_is_fresh(const struct file_stamp *stamp)
+/* Do the file's times come from CLOCK_REALTIME_COARSE of this machine? */
+static bool is_of_our_clock(int fd)
+{
+	struct statfs system;
+
+	return fstatfs(fd, &system) == 0 && !network_fs_name((uint32_t)system.f_type);
+}
+
+/* Whether a write from now on may leave the stamp as it is. `fd`: the file or its directory. */
+static bool stamp_is_fresh(const struct file_stamp *stamp, int fd)
 {
 	struct timespec now;
-	int64_t age_ms;
+	int64_t age_ns;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	age_ms = (int64_t)(now.tv_sec - stamp->ctime.tv_sec) * 1000 +
-		 (now.tv_nsec - stamp->ctime.tv_nsec) / 1000000;
+	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	age_ns = (int64_t)(now.tv_sec - stamp->ctime.tv_sec) * 1000000000 +
+		 (now.tv_nsec - stamp->ctime.tv_nsec);
 	/* A time in the future comes from another machine's clock; waiting would not help. */
-	return age_ms < TICK_MS && age_ms > -TICK_MS;
+	if (age_ns >= FOREIGN_TICK_MS * INT64_C(1000000) ||
+	    age_ns <= -FOREIGN_TICK_MS * INT64_C(1000000))
+		return false;
+	return age_ns <= 0 || !is_of_our_clock(fd);
 }
 
 int file_tree_stamp(int fd, bool settled, struct file_stamp *stamp, struct cancel *cancel,
@@ -430,9 +446,9 @@ int file_tree_stamp(int fd, bool settled, struct file_stamp *stamp, struct cance
 		if (fstat(fd, &status) < 0)
 			return err_os(err, errno, "fstat");
 		*stamp = stamp_of(&status);
-		if (!settled || !stamp_is_fresh(stamp))
+		if (!settled || !stamp_is_fresh(stamp, fd))
 			return 0;
-		if (cancel_sleep(cancel, TICK_MS, err) < 0)
+		if (cancel_sleep(cancel, SETTLE_MS, err) < 0)
 			return -1;
 	}
 	return err_set(err, ERR_RETRY, "it keeps being written");
@@ -629,7 +645,7 @@ static const struct file_tree_item *find_fresh_file(const struct file_tree *tree
 {
 	for (size_t i = 0; i < tree->count; i++)
 		if (tree->items[i].entry.type == ENTRY_FILE && !tree->items[i].entry.running &&
-		    stamp_is_fresh(&tree->items[i].stamp))
+		    stamp_is_fresh(&tree->items[i].stamp, tree->root_fd))
 			return &tree->items[i];
 	return NULL;
 }
@@ -659,7 +675,7 @@ static int wait_until_settled(struct file_tree *tree, struct cancel *cancel, str
 	for (int looks = 1; fresh; looks++) {
 		if (looks == SETTLE_ROUNDS_MOST)
 			return err_set(err, ERR_RETRY, "%s keeps being written", fresh->entry.path);
-		if (cancel_sleep(cancel, TICK_MS, err) < 0)
+		if (cancel_sleep(cancel, SETTLE_MS, err) < 0)
 			return -1;
 		for (size_t i = 0; i < tree->count; i++)
 			if (tree->items[i].entry.type == ENTRY_FILE &&
@@ -731,7 +747,8 @@ static void freeze_running_file(const struct file_tree *tree, struct file_tree_i
 		item->fd = open_unseen(tree->root_fd, item->entry.path);
 	item->lost = item->fd < 0 || read_status(item, item->fd, NULL) < 0 ||
 		     item->stamp.device != opened.device || item->stamp.inode != opened.inode;
-	item->unsettled = stamp_is_fresh(&item->stamp) || file_tree_has_writers(item->fd);
+	item->unsettled =
+		stamp_is_fresh(&item->stamp, tree->root_fd) || file_tree_has_writers(item->fd);
 	if (closed && item->fd >= 0)
 		close(steal_fd(&item->fd));
 }

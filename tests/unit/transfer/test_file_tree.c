@@ -32,7 +32,7 @@ int clock_gettime(clockid_t clock, struct timespec *time)
 {
 	if (syscall(SYS_clock_gettime, clock, time) < 0)
 		return -1;
-	if (stands && clock == CLOCK_REALTIME)
+	if (stands && clock == CLOCK_REALTIME_COARSE)
 		*time = stood;
 	return 0;
 }
