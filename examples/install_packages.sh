@@ -17,7 +17,7 @@ readonly build=(cmake ninja-build gcc pkg-config libc6-dev libcurl4-openssl-dev 
 readonly static=(libnghttp2-dev libnghttp3-dev libidn2-dev libunistring-dev libpsl-dev libbrotli-dev zlib1g-dev
 	nettle-dev libacl1-dev liblzma-dev libbz2-dev libxml2-dev)
 readonly run=(python3 python3-numpy python3-sklearn)
-readonly test=(clang libclang-rt-dev clang-tidy clang-format cloc shellcheck valgrind libcmocka-dev python3-pytest python3-pytest-xdist git lz4 tar strace util-linux procps
+readonly test=(ccache clang libclang-rt-dev clang-tidy clang-format cloc shellcheck valgrind libcmocka-dev python3-pytest python3-pytest-xdist git lz4 tar strace util-linux procps
 	iproute2 bindfs tini openmpi-bin musl-tools libjemalloc2 libgoogle-perftools-dev
 	zsh fish mandoc
 	python3-yaml dumb-init catatonit crun podman bubblewrap charliecloud parallel mpich mmdebstrap lintian golang-github-containers-common)

@@ -14,9 +14,11 @@ BUILD = Path(os.environ.get("REPRIEVE_STATIC_BUILD") or ROOT / "build" / "static
 
 @pytest.fixture(scope="module")
 def static_build():
-    """Built here if it is not there, with little optimisation; where an archive is missing, that is the reason to skip."""
-    commands = [["cmake", "-G", "Ninja", "-S", ROOT, "-B", BUILD, "-DREPRIEVE_STATIC=ON", "-DREPRIEVE_TESTS=OFF",
-                 "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 -DNDEBUG"], ["ninja", "-C", BUILD, "-j2"]]
+    """Built here if it is not there; where an archive is missing, that is the reason to skip. The flags are those of the other build, so
+    that its objects serve."""
+    commands = [["cmake", "-G", "Ninja", "-S", ROOT, "-B", BUILD, "-DREPRIEVE_STATIC=ON", "-DREPRIEVE_TESTS=OFF", "-DREPRIEVE_WERROR=ON",
+                 "-DCMAKE_C_COMPILER=gcc", *(["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else [])],
+                ["ninja", "-C", BUILD, "-j2"]]
     for command in commands:
         made = subprocess.run(["nice", *map(str, command)], capture_output=True, text=True, timeout=1200)
         if "REPRIEVE_STATIC: there is no" in made.stderr:
