@@ -400,7 +400,7 @@ void storage_close(struct storage *storage)
 	first_look_free(storage->first_look);
 	transfer_drop_early(&storage->transfer);
 	store_listing_release(&storage->aside);
-	snapshot_catalogue_release(&storage->catalogue);
+	inventory_forget_known(storage);
 	store_close(storage->transfer.store);
 	free(storage->gang.sharers);
 	free(storage->url);

@@ -111,6 +111,12 @@ struct attempt_records {
 	int64_t claimed_ms; /* when its claim was put, by the store's clock; 0: unknown */
 };
 
+/* A manifest as an object. */
+struct manifest_object {
+	uint64_t size;
+	int64_t put_ms; /* by the store's clock; 0: unknown */
+};
+
 /* The records of a job by name. `lineage` has the attempts, with what those of their claims say
  * that were read, and the ids of the snapshots. */
 struct job_listing {

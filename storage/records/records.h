@@ -15,8 +15,6 @@
  *	own_claim.h		whether the claim of this process still is in the store
  *	member_view.h		what this process sees of a gang's snapshot: all, or its part
  *	entry_list.h		sends and loads the list of a snapshot's files
- *	snapshot_catalogue.h	PURE: what manifests say, without their entries
- *	pack_table.h		PURE: packs by number, each key once
  *	pack_aside.h		sets damaged packs aside
  *
  * An operation, declared in storage_attempts.h and used through storage.h:
@@ -35,8 +33,6 @@
 #include "own_claim.h"
 #include "pack_aside.h"
 #include "pack_listing.h"
-#include "pack_table.h"
-#include "snapshot_catalogue.h"
 #include "storage_handle.h"
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "listed_claims.h"
 #include "own_claim.h"
-#include "snapshot_catalogue.h"
 #include "storage/format/snapshot_id.h"
 #include "storage/storage.h"
 #include "storage/transfer/transfer.h"
@@ -42,8 +41,9 @@ struct storage {
 	bool answers_at_once; /* it is on a local disk */
 	/* What was asked for ahead of that; or NULL. */
 	struct first_look *first_look;
-	/* The manifests that this process has read. */
-	struct snapshot_catalogue catalogue;
+	/* Of the manifests that the last inventory has read, newest first (inventory.h). */
+	struct known_snapshot *known;
+	size_t known_count;
 	/* Worker threads for reading and hashing. */
 	unsigned threads;
 	bool read_only;

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/workers.h"
+#include "snapshots.h"
 #include "storage/format/format.h"
 
 #include <stdbool.h>
@@ -93,7 +94,9 @@ void pack_references_release(struct pack_references *references)
 }
 
 #define THREADS_MOST 16
-#define REMEMBERED_LEAST 4
+
+/* What is remembered of packs takes some 20 MB at most. */
+#define KNOWN_PACKS_MOST ((size_t)256 << 10)
 
 /* One that is larger is decoded alone: that takes a few hundred megabytes. */
 #define LARGE_MANIFEST ((uint64_t)8 << 20)
@@ -105,8 +108,8 @@ struct scan {
 	struct storage *storage;
 	struct inventory *inventory;
 	struct cancel *cancel;
-	pthread_mutex_t large; /* held while a large manifest is in memory */
-	pthread_mutex_t mutex; /* of the catalogue */
+	struct known_snapshot *known; /* what is known by now: one for each snapshot */
+	pthread_mutex_t large;        /* held while a large manifest is in memory */
 };
 
 /* --- one snapshot --- */
@@ -140,40 +143,53 @@ static void find_named_packs(struct storage *storage, const struct manifest *man
 	}
 }
 
-/* What is known of the manifest from before; false: nothing. */
-static bool recall_snapshot(struct scan *scan, const struct manifest_object *object,
-			    struct snapshot_info *info, struct manifest *manifest)
+/* Newest first. */
+static int compare_known(const void *a, const void *b)
 {
-	const struct snapshot_catalogue *catalogue = &scan->storage->catalogue;
-	const struct catalogue_entry *entry;
+	const struct known_snapshot *first = a, *second = b;
 
-	pthread_mutex_lock(&scan->mutex);
-	entry = snapshot_catalogue_find(catalogue, info->id, object);
-	if (entry) {
-		enum snapshot_state state = info->state;
+	return snapshot_id_compare(second->info.id, first->info.id);
+}
 
-		*info = entry->info;
-		info->state = state;
-		manifest->packs = snapshot_catalogue_packs(catalogue, entry, &manifest->pack_count);
-	}
-	pthread_mutex_unlock(&scan->mutex);
-	return entry != NULL;
+static void known_snapshot_release(struct known_snapshot *known)
+{
+	for (size_t i = 0; i < known->pack_count; i++)
+		free(known->packs[i].key);
+	free(known->packs);
+	*known = (struct known_snapshot){.info.id = known->info.id};
+}
+
+/* Moves what an earlier inventory has read. Each is wanted by one thread alone. */
+static bool recall_snapshot(const struct storage *storage, struct snapshot_id id,
+			    const struct manifest_object *object, struct known_snapshot *known)
+{
+	const struct known_snapshot wanted = {.info.id = id};
+	struct known_snapshot *old =
+		storage->known_count ? bsearch(&wanted, storage->known, storage->known_count,
+					       sizeof(wanted), compare_known)
+				     : NULL;
+
+	if (!old || object->put_ms <= 0 || old->object.put_ms != object->put_ms ||
+	    old->object.size != object->size)
+		return false;
+	*known = *old;
+	*old = (struct known_snapshot){.info.id = id};
+	return true;
 }
 
 static int read_snapshot(struct scan *scan, const struct manifest_object *object,
-			 struct snapshot_info *info, struct manifest *manifest, struct err *err)
+			 struct known_snapshot *known, struct err *err)
 {
-	struct snapshot_info said;
+	auto_(manifest_release) struct manifest manifest = {0};
 
-	if (job_record_get_manifest_head(scan->storage, info->id, manifest, scan->cancel, err) < 0)
+	if (job_record_get_manifest_head(scan->storage, known->info.id, &manifest, scan->cancel,
+					 err) < 0)
 		return -1;
-	fill_snapshot_info(manifest, info);
-	said = *info;
-	said.state = SNAPSHOT_GOOD;
-	pthread_mutex_lock(&scan->mutex);
-	snapshot_catalogue_add(&scan->storage->catalogue, &said, object, manifest->packs,
-			       manifest->pack_count);
-	pthread_mutex_unlock(&scan->mutex);
+	fill_snapshot_info(&manifest, &known->info);
+	known->object = *object;
+	known->pack_count = manifest.pack_count;
+	known->packs = steal(&manifest.packs);
+	manifest.pack_count = 0;
 	return 0;
 }
 
@@ -185,24 +201,21 @@ static int load_snapshot(struct scan *scan, size_t at, bool recall, struct err *
 		&listing->manifests[scan->inventory->list.count - 1 - at];
 	struct snapshot_info *info = &scan->inventory->list.items[at];
 	struct inventory_packs *names = &scan->inventory->names[at];
-	auto_(manifest_release) struct manifest manifest = {0};
+	struct known_snapshot *known = &scan->known[at];
+	enum snapshot_state state = info->state;
 	struct manifest named = {0};
-	int result;
 
-	names->cached = recall && recall_snapshot(scan, object, info, &named);
-	if (!names->cached) {
-		if (read_snapshot(scan, object, info, &manifest, err) < 0) {
-			names->unknown = true;
-			return -1;
-		}
-		named.packs = manifest.packs;
-		named.pack_count = manifest.pack_count;
+	names->cached = recall && recall_snapshot(scan->storage, info->id, object, known);
+	if (!names->cached && read_snapshot(scan, object, known, err) < 0) {
+		names->unknown = true;
+		return -1;
 	}
+	*info = known->info;
+	info->state = state;
+	named.packs = known->packs;
+	named.pack_count = known->pack_count;
 	find_named_packs(scan->storage, &named, &listing->packs, names);
-	result = pack_listing_check(scan->storage, &named, &listing->packs, err);
-	if (names->cached)
-		free(named.packs);
-	return result;
+	return pack_listing_check(scan->storage, &named, &listing->packs, err);
 }
 
 static int inspect_snapshot(struct scan *scan, size_t at, bool recall, struct err *err)
@@ -269,34 +282,53 @@ static int inspect_newest(struct scan *scan, struct err *err)
 		if (!inventory->names[i].cached)
 			return 0;
 		inventory_packs_release(&inventory->names[i]);
-		*info = (struct snapshot_info){.id = info->id, .state = info->state};
+		known_snapshot_release(&scan->known[i]);
 		if (inspect_snapshot(scan, i, false, err) < 0)
 			return -1;
 		if (info->state == SNAPSHOT_GOOD)
 			return 0;
-		snapshot_catalogue_remove(&scan->storage->catalogue, info->id);
 	}
 	return 0;
+}
+
+void inventory_forget_known(struct storage *storage)
+{
+	for (size_t i = 0; i < storage->known_count; i++)
+		known_snapshot_release(&storage->known[i]);
+	free(steal(&storage->known));
+	storage->known_count = 0;
+}
+
+/* A manifest never changes, so a job that saves and forgets for weeks reads each once. */
+static void remember(struct scan *scan)
+{
+	size_t packs = 0;
+
+	inventory_forget_known(scan->storage);
+	scan->storage->known = scan->known;
+	scan->storage->known_count = scan->inventory->list.count;
+	for (size_t i = 0; i < scan->storage->known_count; i++) {
+		packs += scan->known[i].pack_count;
+		if (packs > KNOWN_PACKS_MOST)
+			known_snapshot_release(&scan->known[i]);
+	}
 }
 
 static int inspect_snapshots(struct storage *storage, struct inventory *inventory,
 			     struct cancel *cancel, struct err *err)
 {
 	struct scan scan = {.storage = storage, .inventory = inventory, .cancel = cancel};
-	const struct lineage *lineage = &inventory->listing.lineage;
 	int result;
 
-	pthread_mutex_init(&scan.mutex, NULL);
+	scan.known = memory_new(inventory->list.count * sizeof(*scan.known));
+	for (size_t i = 0; i < inventory->list.count; i++)
+		scan.known[i].info.id = inventory->list.items[i].id;
 	pthread_mutex_init(&scan.large, NULL);
-	/* A job that saves and forgets for weeks must not remember all of it. */
-	if (storage->catalogue.count > 2 * (lineage->snapshot_count + REMEMBERED_LEAST))
-		snapshot_catalogue_keep(&storage->catalogue, lineage->snapshots,
-					lineage->snapshot_count);
 	result = parallel_each(inventory->list.count, THREADS_MOST, inspect_recalled, &scan, err);
 	if (result == 0)
 		result = inspect_newest(&scan, err);
 	pthread_mutex_destroy(&scan.large);
-	pthread_mutex_destroy(&scan.mutex);
+	remember(&scan);
 	return result;
 }
 

@@ -24,6 +24,16 @@ struct inventory {
 	struct inventory_packs *names;
 };
 
+/* What a manifest said that this process has read. */
+struct known_snapshot {
+	/* Nothing of state, pins or packs. */
+	struct snapshot_info info;
+	/* Another object under the same name is another snapshot. A size of 0: it was not read. */
+	struct manifest_object object;
+	struct manifest_pack *packs;
+	size_t pack_count;
+};
+
 /* Reads all manifests that this process has not read, 16 at a time and large ones one at a time;
  * that of the newest good snapshot in any case. A damaged snapshot is marked in the list and is no
  * error. The caller frees with inventory_release(). */
