@@ -4,7 +4,6 @@
 #include "base/workers.h"
 #include "pack_aside.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +14,7 @@ struct list_sender {
 	struct packer packer;
 	struct entry_piece_writer writer;
 	struct bytes text;
-	bool apart;     /* also if they are few */
-	bool too_large; /* a piece is: the list stays in the manifest */
+	bool apart; /* also if they are few */
 };
 
 static void list_sender_release(struct list_sender *sender)
@@ -35,10 +33,9 @@ static int send_piece(struct list_sender *sender, struct err *err)
 
 	if (entry_piece_finish(&sender->writer, &sender->text, err) < 0)
 		return -1;
-	if (sender->text.size > CHUNK_SIZE) {
-		sender->too_large = true;
-		return 0;
-	}
+	if (sender->text.size > CHUNK_SIZE)
+		return err_set(err, ERR_FAILED, "a file has more than %zu bytes of attributes",
+			       CHUNK_SIZE);
 	if (packer_reserve(&sender->packer, sender->text.size, &room, err) < 0)
 		return -1;
 	memcpy(room, sender->text.data, sender->text.size);
@@ -69,13 +66,13 @@ static int send_pieces(struct list_sender *sender, struct err *err)
 {
 	const struct manifest *manifest = sender->manifest;
 
-	for (size_t i = 0; i < manifest->entry_count && !sender->too_large; i++)
+	for (size_t i = 0; i < manifest->entry_count; i++)
 		if (send_entry(sender, &manifest->entries[i], err) < 0)
 			return -1;
 	if (!sender->apart && manifest->piece_count == 0 &&
 	    sender->writer.text.size <= ENTRY_PIECES_APART)
 		return 0;
-	return sender->too_large ? 0 : send_piece(sender, err);
+	return send_piece(sender, err);
 }
 
 /* The keys of the index's packs, by their numbers. They are borrowed, and stay where they are while
@@ -107,10 +104,6 @@ int entry_list_send(struct packing *packing, struct manifest *manifest, bool apa
 	if (packer_init(&sender.packer, packing, err) < 0 || send_pieces(&sender, err) < 0)
 		return -1;
 	packer_finish(&sender.packer);
-	if (!sender.too_large)
-		return 0;
-	free(steal(&manifest->pieces));
-	manifest->piece_count = 0;
 	return 0;
 }
 
@@ -124,12 +117,8 @@ struct list_loading {
 	size_t *order;
 	struct pack_range *ranges;
 	struct entry_piece *pieces; /* one per piece of the manifest */
-	pthread_mutex_t mutex;
-	struct {
-		size_t next;
-		bool failed;
-		struct err err;
-	} locked; /* guarded by `mutex` */
+	size_t *requests;           /* the first place of each request, and the end */
+	size_t request_count;
 };
 
 static int compare_places(const void *a, const void *b, void *arg)
@@ -158,25 +147,20 @@ static void plan_ranges(struct list_loading *loading)
 	}
 }
 
-/* Takes the pieces of the next request. Returns their count, 0 at the end. At most one processor's
- * share of them: decoding is most of the work. */
-static size_t next_range(struct list_loading *loading, size_t *first)
+/* Each has at most one processor's share of the pieces: decoding is most of the work. */
+static void plan_requests(struct list_loading *loading)
 {
-	size_t processors = loading->storage->threads, left, count = 0;
-	size_t share = (loading->manifest->piece_count + processors - 1) / processors;
+	size_t count = loading->manifest->piece_count, processors = loading->storage->threads;
+	size_t share = (count + processors - 1) / processors, left;
 
-	pthread_mutex_lock(&loading->mutex);
-	*first = loading->locked.next;
-	left = loading->manifest->piece_count - *first;
-	if (!loading->locked.failed && left > 0)
-		count = range_coalesce_count(loading->ranges + *first, left < share ? left : share,
-					     loading->storage->transfer.plan.span);
-	loading->locked.next += count;
-	pthread_mutex_unlock(&loading->mutex);
-	return count;
+	for (size_t at = 0; at < count; loading->requests[++loading->request_count] = at) {
+		left = count - at;
+		at += range_coalesce_count(loading->ranges + at, left < share ? left : share,
+					   loading->storage->transfer.plan.span);
+	}
 }
 
-/* What one thread loads: the raw pieces of the range in hand, one behind the other. */
+/* One request: the raw pieces, one behind the other. */
 struct list_worker {
 	struct list_loading *loading;
 	struct chunk_fetch fetch;
@@ -264,42 +248,33 @@ static int name_member(const struct manifest *manifest, size_t piece, struct err
 	return err_wrap(err, "the part of member %zu", member);
 }
 
-static void load_worker(void *arg, size_t index)
+static int load_request(void *arg, size_t at, struct err *err)
 {
 	struct list_loading *loading = arg;
 	struct list_worker worker = {.loading = loading};
-	struct err err = {0};
-	size_t first, count;
-	int result;
+	size_t first = loading->requests[at], end = loading->requests[at + 1];
+	int result = chunk_fetch_init(&worker.fetch, &loading->storage->transfer, loading->manifest,
+				      err);
 
-	(void)index;
-	result = chunk_fetch_init(&worker.fetch, &loading->storage->transfer, loading->manifest,
-				  &err);
-	while (result == 0 && (count = next_range(loading, &first)) > 0)
-		if (load_range(&worker, first, count, &err) < 0)
-			result = name_member(loading->manifest, loading->order[first], &err);
+	if (result == 0 && load_range(&worker, first, end - first, err) < 0)
+		result = name_member(loading->manifest, loading->order[first], err);
 	if (result < 0 && worker.fetch.damaged)
 		pack_aside_note(loading->storage, worker.fetch.damaged, loading->cancel);
 	chunk_fetch_release(&worker.fetch);
 	bytes_release(&worker.text);
 	free(worker.streamed);
 	free(worker.starts);
-	if (result == 0)
-		return;
-	pthread_mutex_lock(&loading->mutex);
-	if (!loading->locked.failed)
-		loading->locked.err = err;
-	loading->locked.failed = true;
-	pthread_mutex_unlock(&loading->mutex);
+	return result;
 }
 
 int entry_list_load(struct storage *storage, struct manifest *manifest, struct cancel *cancel,
 		    struct err *err)
 {
-	size_t count = manifest->piece_count, threads = storage->transfer.plan.fetchers;
+	size_t count = manifest->piece_count;
 	auto_free size_t *order = memory_new(count * sizeof(*order));
 	auto_free struct pack_range *ranges = memory_new(count * sizeof(*ranges));
 	auto_free struct entry_piece *pieces = memory_new(count * sizeof(*pieces));
+	auto_free size_t *requests = memory_new((count + 1) * sizeof(*requests));
 	struct list_loading loading = {
 		.storage = storage,
 		.manifest = manifest,
@@ -307,17 +282,18 @@ int entry_list_load(struct storage *storage, struct manifest *manifest, struct c
 		.order = order,
 		.ranges = ranges,
 		.pieces = pieces,
+		.requests = requests,
 	};
 	int result;
 
 	if (count == 0)
 		return 0;
-	pthread_mutex_init(&loading.mutex, NULL);
 	plan_ranges(&loading);
-	parallel_run(count < threads ? count : threads, load_worker, &loading);
-	pthread_mutex_destroy(&loading.mutex);
-	result = loading.locked.failed ? err_pass(err, &loading.locked.err)
-				       : entry_pieces_join(manifest, pieces, err);
+	plan_requests(&loading);
+	result = parallel_each(loading.request_count, storage->transfer.plan.fetchers, load_request,
+			       &loading, err);
+	if (result == 0)
+		result = entry_pieces_join(manifest, pieces, err);
 	for (size_t i = 0; i < count; i++)
 		entry_piece_release(&pieces[i]);
 	return result;

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/workers.h"
+#include "pin_place.h"
 #include "snapshots.h"
 #include "storage/format/format.h"
 
@@ -10,96 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * What manifests say about packs, in the order in which it is checked: by pack, and within
- * one by place.
- */
-
-const struct chunk *pack_reference_chunk(const struct pack_reference *reference)
-{
-	if (reference->piece)
-		return &reference->piece->chunk;
-	return reference->entry ? &reference->entry->chunks[reference->number] : NULL;
-}
-
-bool pack_reference_is_of_pack(const struct pack_reference *reference)
-{
-	return !reference->entry && !reference->piece;
-}
-
-static int compare_references(const void *a, const void *b)
-{
-	const struct pack_reference *first = a, *second = b;
-	const struct chunk *x = pack_reference_chunk(first), *y = pack_reference_chunk(second);
-	int by_key = strcmp(first->key, second->key);
-
-	if (by_key != 0 || !x || !y)
-		return by_key != 0 ? by_key : (x != NULL) - (y != NULL);
-	return (x->offset > y->offset) - (x->offset < y->offset);
-}
-
-void pack_references_sort(struct pack_references *references)
-{
-	if (references->count > 0)
-		qsort(references->items, references->count, sizeof(*references->items),
-		      compare_references);
-}
-
-static void add_reference(struct pack_references *references, struct pack_reference reference)
-{
-	size_t count = references->count;
-
-	if ((count & (count - 1)) == 0)
-		references->items = memory_grow(references->items, count ? 2 * count : 1,
-						sizeof(*references->items));
-	reference.key = reference.manifest->packs[reference.pack].key;
-	references->items[references->count++] = reference;
-}
-
-void pack_references_add(struct pack_references *references, const struct manifest *manifest)
-{
-	for (size_t i = 0; i < manifest->pack_count; i++)
-		add_reference(references, (struct pack_reference){.manifest = manifest, .pack = i});
-	for (size_t i = 0; i < manifest->piece_count; i++)
-		add_reference(references,
-			      (struct pack_reference){.manifest = manifest,
-						      .pack = manifest->pieces[i].chunk.pack,
-						      .piece = &manifest->pieces[i]});
-	for (size_t i = 0; i < manifest->entry_count; i++) {
-		const struct entry *entry = &manifest->entries[i];
-
-		for (size_t j = 0; entry->type == ENTRY_FILE && j < chunk_count(entry->size); j++)
-			if (entry->chunks[j].codec != CHUNK_ZERO)
-				add_reference(references,
-					      (struct pack_reference){.manifest = manifest,
-								      .pack = entry->chunks[j].pack,
-								      .entry = entry,
-								      .number = j});
-	}
-}
-
-size_t pack_references_of_one(const struct pack_reference *first, size_t left)
-{
-	size_t count = 0;
-
-	while (count < left && strcmp(first->key, first[count].key) == 0)
-		count++;
-	return count;
-}
-
-void pack_references_release(struct pack_references *references)
-{
-	free(references->items);
-	*references = (struct pack_references){0};
-}
-
 #define THREADS_MOST 16
 
 /* What is remembered of packs takes some 20 MB at most. */
 #define KNOWN_PACKS_MOST ((size_t)256 << 10)
-
-/* One that is larger is decoded alone: that takes a few hundred megabytes. */
-#define LARGE_MANIFEST ((uint64_t)8 << 20)
 
 /* Beside a job that saves and forgets ten times a second. */
 #define LISTINGS_MOST 8
@@ -109,7 +24,6 @@ struct scan {
 	struct inventory *inventory;
 	struct cancel *cancel;
 	struct known_snapshot *known; /* what is known by now: one for each snapshot */
-	pthread_mutex_t large;        /* held while a large manifest is in memory */
 };
 
 /* --- one snapshot --- */
@@ -144,11 +58,11 @@ static void find_named_packs(struct storage *storage, const struct manifest *man
 }
 
 /* Newest first. */
-static int compare_known(const void *a, const void *b)
+static int compare_infos(const void *a, const void *b)
 {
-	const struct known_snapshot *first = a, *second = b;
+	const struct snapshot_info *first = a, *second = b;
 
-	return snapshot_id_compare(second->info.id, first->info.id);
+	return snapshot_id_compare(second->id, first->id);
 }
 
 static void known_snapshot_release(struct known_snapshot *known)
@@ -166,7 +80,7 @@ static bool recall_snapshot(const struct storage *storage, struct snapshot_id id
 	const struct known_snapshot wanted = {.info.id = id};
 	struct known_snapshot *old =
 		storage->known_count ? bsearch(&wanted, storage->known, storage->known_count,
-					       sizeof(wanted), compare_known)
+					       sizeof(wanted), compare_infos)
 				     : NULL;
 
 	if (!old || object->put_ms <= 0 || old->object.put_ms != object->put_ms ||
@@ -221,18 +135,10 @@ static int load_snapshot(struct scan *scan, size_t at, bool recall, struct err *
 static int inspect_snapshot(struct scan *scan, size_t at, bool recall, struct err *err)
 {
 	struct snapshot_info *info = &scan->inventory->list.items[at];
-	size_t oldest_first = scan->inventory->list.count - 1 - at;
-	bool large = scan->inventory->listing.manifests[oldest_first].size > LARGE_MANIFEST;
 	struct err own = {0};
-	int result;
 
 	info->step = -1;
-	if (large)
-		pthread_mutex_lock(&scan->large);
-	result = load_snapshot(scan, at, recall, &own);
-	if (large)
-		pthread_mutex_unlock(&scan->large);
-	if (result == 0)
+	if (load_snapshot(scan, at, recall, &own) == 0)
 		return 0;
 	/* Damage is a result that is listed; a store that cannot be read is an error. */
 	if (own.kind != ERR_CORRUPT && own.kind != ERR_NOT_FOUND && own.kind != ERR_VERSION)
@@ -323,21 +229,11 @@ static int inspect_snapshots(struct storage *storage, struct inventory *inventor
 	scan.known = memory_new(inventory->list.count * sizeof(*scan.known));
 	for (size_t i = 0; i < inventory->list.count; i++)
 		scan.known[i].info.id = inventory->list.items[i].id;
-	pthread_mutex_init(&scan.large, NULL);
 	result = parallel_each(inventory->list.count, THREADS_MOST, inspect_recalled, &scan, err);
 	if (result == 0)
 		result = inspect_newest(&scan, err);
-	pthread_mutex_destroy(&scan.large);
 	remember(&scan);
 	return result;
-}
-
-/* Newest first. */
-static int compare_infos(const void *a, const void *b)
-{
-	const struct snapshot_info *first = a, *second = b;
-
-	return snapshot_id_compare(second->id, first->id);
 }
 
 struct snapshot_info *inventory_find(const struct inventory *inventory, struct snapshot_id id)
@@ -359,9 +255,13 @@ static int mark_pins(struct storage *storage, struct inventory *inventory, struc
 		return -1;
 	for (size_t i = 0; i < count; i++) {
 		struct snapshot_info *info = inventory_find(inventory, pins[i]);
+		enum pin_record pin;
 
-		if (info)
-			info->pinned = true;
+		if (!info)
+			continue;
+		if (pin_read(storage, pins[i], &pin, cancel, err) < 0)
+			return -1;
+		info->pinned = pin == PIN_PINNED;
 	}
 	return 0;
 }
