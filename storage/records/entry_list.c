@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/workers.h"
-#include "pack_aside.h"
+#include "pack_listing.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -113,124 +113,8 @@ struct list_loading {
 	struct storage *storage;
 	const struct manifest *manifest;
 	struct cancel *cancel;
-	/* numbers of the pieces by their places, and these places */
-	size_t *order;
-	struct pack_range *ranges;
 	struct entry_piece *pieces; /* one per piece of the manifest */
-	size_t *requests;           /* the first place of each request, and the end */
-	size_t request_count;
 };
-
-static int compare_places(const void *a, const void *b, void *arg)
-{
-	const struct manifest *manifest = arg;
-	const struct chunk *first = &manifest->pieces[*(const size_t *)a].chunk;
-	const struct chunk *second = &manifest->pieces[*(const size_t *)b].chunk;
-
-	if (first->pack != second->pack)
-		return first->pack < second->pack ? -1 : 1;
-	return (first->offset > second->offset) - (first->offset < second->offset);
-}
-
-static void plan_ranges(struct list_loading *loading)
-{
-	const struct manifest *manifest = loading->manifest;
-
-	for (size_t i = 0; i < manifest->piece_count; i++)
-		loading->order[i] = i;
-	qsort_r(loading->order, manifest->piece_count, sizeof(*loading->order), compare_places,
-		(void *)manifest);
-	for (size_t i = 0; i < manifest->piece_count; i++) {
-		const struct chunk *chunk = &manifest->pieces[loading->order[i]].chunk;
-
-		loading->ranges[i] = (struct pack_range){chunk->pack, chunk->offset, chunk->stored};
-	}
-}
-
-/* Each has at most one processor's share of the pieces: decoding is most of the work. */
-static void plan_requests(struct list_loading *loading)
-{
-	size_t count = loading->manifest->piece_count, processors = loading->storage->threads;
-	size_t share = (count + processors - 1) / processors, left;
-
-	for (size_t at = 0; at < count; loading->requests[++loading->request_count] = at) {
-		left = count - at;
-		at += range_coalesce_count(loading->ranges + at, left < share ? left : share,
-					   loading->storage->transfer.plan.span);
-	}
-}
-
-/* One request: the raw pieces, one behind the other. */
-struct list_worker {
-	struct list_loading *loading;
-	struct chunk_fetch fetch;
-	struct streamed_chunk *streamed;
-	size_t *starts; /* of each piece in `text` */
-	struct bytes text;
-};
-
-static int write_text(void *arg, size_t number, size_t at, const void *data, size_t size,
-		      struct err *err)
-{
-	struct list_worker *worker = arg;
-
-	(void)err;
-	memcpy(worker->text.data + worker->starts[number] + at, data, size);
-	return 0;
-}
-
-/* Makes room for the pieces of a range. */
-static int lay_out_range(struct list_worker *worker, size_t first, size_t count, struct err *err)
-{
-	const struct list_loading *loading = worker->loading;
-	size_t size = 0;
-
-	worker->streamed = memory_grow(worker->streamed, count, sizeof(*worker->streamed));
-	worker->starts = memory_grow(worker->starts, count, sizeof(*worker->starts));
-	for (size_t i = 0; i < count; i++) {
-		const struct manifest_piece *piece =
-			&loading->manifest->pieces[loading->order[first + i]];
-
-		worker->streamed[i] = (struct streamed_chunk){&piece->chunk, piece->size, false};
-		worker->starts[i] = size;
-		size += piece->size;
-	}
-	return bytes_reserve(&worker->text, size, err);
-}
-
-static int decode_piece(struct list_worker *worker, size_t number, size_t i, struct err *err)
-{
-	struct list_loading *loading = worker->loading;
-	const struct manifest_piece *piece = &loading->manifest->pieces[number];
-	const uint8_t *text = worker->text.data + worker->starts[i];
-
-	/* It did not match on the way: a second look says whether it is damaged. */
-	if (!worker->streamed[i].good && chunk_fetch_one(&worker->fetch, &piece->chunk, piece->size,
-							 &text, loading->cancel, err) < 0)
-		return -1;
-	if (entry_piece_decode(text, piece->size, loading->manifest, &loading->pieces[number],
-			       err) < 0)
-		return err_wrap(err, "piece %zu", number);
-	return 0;
-}
-
-static int load_range(struct list_worker *worker, size_t first, size_t count, struct err *err)
-{
-	struct list_loading *loading = worker->loading;
-	const struct chunk_writer writer = {write_text, worker};
-	struct pack_range span = loading->ranges[first];
-
-	span.size = (uint32_t)range_coalesce_size(&loading->ranges[first], count);
-	if (cancel_check(loading->cancel, err) < 0 ||
-	    lay_out_range(worker, first, count, err) < 0 ||
-	    chunk_stream_range(&worker->fetch, &span, worker->streamed, count, &writer,
-			       loading->cancel, err) < 0)
-		return -1;
-	for (size_t i = 0; i < count; i++)
-		if (decode_piece(worker, loading->order[first + i], i, err) < 0)
-			return -1;
-	return 0;
-}
 
 /* A member's pieces are in packs of its own. */
 static int name_member(const struct manifest *manifest, size_t piece, struct err *err)
@@ -248,22 +132,24 @@ static int name_member(const struct manifest *manifest, size_t piece, struct err
 	return err_wrap(err, "the part of member %zu", member);
 }
 
-static int load_request(void *arg, size_t at, struct err *err)
+static int load_piece(void *arg, size_t at, struct err *err)
 {
 	struct list_loading *loading = arg;
-	struct list_worker worker = {.loading = loading};
-	size_t first = loading->requests[at], end = loading->requests[at + 1];
-	int result = chunk_fetch_init(&worker.fetch, &loading->storage->transfer, loading->manifest,
-				      err);
+	const struct manifest_piece *piece = &loading->manifest->pieces[at];
+	struct chunk_fetch fetch = {0};
+	const uint8_t *text;
+	int result = chunk_fetch_init(&fetch, &loading->storage->transfer, loading->manifest, err);
 
-	if (result == 0 && load_range(&worker, first, end - first, err) < 0)
-		result = name_member(loading->manifest, loading->order[first], err);
-	if (result < 0 && worker.fetch.damaged)
-		pack_aside_note(loading->storage, worker.fetch.damaged, loading->cancel);
-	chunk_fetch_release(&worker.fetch);
-	bytes_release(&worker.text);
-	free(worker.streamed);
-	free(worker.starts);
+	if (result == 0 &&
+	    (chunk_fetch_one(&fetch, &piece->chunk, piece->size, &text, loading->cancel, err) < 0 ||
+	     entry_piece_decode(text, piece->size, loading->manifest, &loading->pieces[at], err) <
+		     0)) {
+		err_wrap(err, "piece %zu", at);
+		result = name_member(loading->manifest, at, err);
+	}
+	if (result < 0 && fetch.damaged)
+		pack_aside_note(loading->storage, fetch.damaged, loading->cancel);
+	chunk_fetch_release(&fetch);
 	return result;
 }
 
@@ -271,27 +157,13 @@ int entry_list_load(struct storage *storage, struct manifest *manifest, struct c
 		    struct err *err)
 {
 	size_t count = manifest->piece_count;
-	auto_free size_t *order = memory_new(count * sizeof(*order));
-	auto_free struct pack_range *ranges = memory_new(count * sizeof(*ranges));
 	auto_free struct entry_piece *pieces = memory_new(count * sizeof(*pieces));
-	auto_free size_t *requests = memory_new((count + 1) * sizeof(*requests));
-	struct list_loading loading = {
-		.storage = storage,
-		.manifest = manifest,
-		.cancel = cancel,
-		.order = order,
-		.ranges = ranges,
-		.pieces = pieces,
-		.requests = requests,
-	};
+	struct list_loading loading = {storage, manifest, cancel, pieces};
 	int result;
 
 	if (count == 0)
 		return 0;
-	plan_ranges(&loading);
-	plan_requests(&loading);
-	result = parallel_each(loading.request_count, storage->transfer.plan.fetchers, load_request,
-			       &loading, err);
+	result = parallel_each(count, storage->transfer.plan.fetchers, load_piece, &loading, err);
 	if (result == 0)
 		result = entry_pieces_join(manifest, pieces, err);
 	for (size_t i = 0; i < count; i++)

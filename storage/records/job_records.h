@@ -104,13 +104,6 @@ bool job_record_parse_number(const char *name, uint32_t *number);
 /* PURE. The number of the attempt whose record of any kind has this name: "000003.end.json". */
 bool job_record_parse_attempt(const char *name, uint32_t *number);
 
-/* What is listed of an attempt. */
-struct attempt_records {
-	bool claimed;       /* its claim is listed */
-	bool ended;         /* it has an end record */
-	int64_t claimed_ms; /* when its claim was put, by the store's clock; 0: unknown */
-};
-
 /* A manifest as an object. */
 struct manifest_object {
 	uint64_t size;
@@ -121,7 +114,6 @@ struct manifest_object {
  * that were read, and the ids of the snapshots. */
 struct job_listing {
 	struct lineage lineage;
-	struct attempt_records *records;   /* one per attempt */
 	struct manifest_object *manifests; /* one per snapshot */
 	struct store_listing singles;      /* the objects below attempts/ */
 	struct store_listing packs;

@@ -19,7 +19,10 @@
 
 struct lineage_attempt {
 	uint32_t number;
-	bool known; /* `start` and `policy` are known */
+	bool claimed;       /* its claim is listed */
+	bool ended;         /* it has an end record */
+	int64_t claimed_ms; /* when its claim was put, by the store's clock; 0: unknown */
+	bool known;         /* `start` and `policy` are known */
 	/* Its claimer died before it had looked again (FORMAT.md, "Claiming"), and it has no
 	 * snapshot: what it chose does not count. */
 	bool unconfirmed;

@@ -60,7 +60,7 @@ struct storage {
 	uint32_t swept_at_claim;
 	/* index_warmup() has run once. */
 	bool warmed;
-	/* What was set aside when it was listed last (pack_aside.h). */
+	/* What was set aside when it was listed last (pack_listing.h). */
 	struct store_listing aside;
 	/* Set by storage_set_gang(): 0 members for who looks at all of a snapshot. */
 	struct {

@@ -49,10 +49,10 @@ static void fill_end(struct attempt_summary *past, json_t *body)
 static int ask_claim(struct storage *storage, const void *about, void *answer,
 		     struct cancel *cancel, struct err *err)
 {
-	const struct attempt_records *records = about;
+	const struct lineage_attempt *listed = about;
 	struct attempt_summary *past = answer;
 	auto_free char *key = job_record_key_attempt(storage, past->number, "");
-	struct lineage_attempt claim = {.number = past->number};
+	struct lineage_attempt claim = *listed;
 	auto_json json_t *body = NULL;
 
 	if (get_record(storage, key, RECORD_ATTEMPT, &body, cancel, err) < 0)
@@ -61,7 +61,7 @@ static int ask_claim(struct storage *storage, const void *about, void *answer,
 	if (!claim.known)
 		return 0;
 	fill_claim(past, &claim, body);
-	known_claims_add(&storage->claims, records->claimed_ms, &claim);
+	known_claims_add(&storage->claims, &claim);
 	return 0;
 }
 
@@ -111,8 +111,8 @@ static int read_history(struct storage *storage, size_t most, struct attempt_his
 
 		past->number = lineage->attempts[at].number;
 		count_snapshots(lineage, past);
-		questions[count++] = (struct question){ask_claim, &listing->records[at], past};
-		if (listing->records[at].ended)
+		questions[count++] = (struct question){ask_claim, &lineage->attempts[at], past};
+		if (lineage->attempts[at].ended)
 			questions[count++] = (struct question){ask_end, NULL, past};
 	}
 	/* Whoever reads the history is about to claim. */

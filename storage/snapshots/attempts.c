@@ -435,7 +435,7 @@ static int ask_own(struct storage *storage, const void *about, void *answer, str
 static void note_own_claim(struct claiming *claiming, const struct attempt *claimed)
 {
 	struct storage *storage = claiming->storage;
-	const struct lineage_attempt claim = {
+	struct lineage_attempt claim = {
 		.number = claimed->number,
 		.known = true,
 		.start = claimed->start,
@@ -444,7 +444,8 @@ static void note_own_claim(struct claiming *claiming, const struct attempt *clai
 	};
 
 	own_claim_note_time(storage, &claiming->listing, claimed->number);
-	known_claims_add(&storage->claims, storage->own_claim.put_ms, &claim);
+	claim.claimed_ms = storage->own_claim.put_ms;
+	known_claims_add(&storage->claims, &claim);
 }
 
 /* Also if a newer attempt has taken over already: its claimer may have listed the snapshots before

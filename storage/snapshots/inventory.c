@@ -275,8 +275,7 @@ static void mark_started_from(struct inventory *inventory)
 	for (size_t i = 0; i < lineage->attempt_count; i++) {
 		struct snapshot_info *info = inventory_find(inventory, lineage->attempts[i].start);
 
-		if (info &&
-		    (!inventory->listing.records[i].ended || i == lineage->attempt_count - 1))
+		if (info && (!lineage->attempts[i].ended || i == lineage->attempt_count - 1))
 			info->started_from = true;
 	}
 }

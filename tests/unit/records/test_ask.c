@@ -134,7 +134,7 @@ static void test_who_begins_between_the_lists_is_listed(void **state)
 	assert_int_equal(listing.lineage.snapshot_count, 1);
 	assert_int_equal(listing.lineage.attempt_count, 2);
 	assert_int_equal(listing.lineage.attempts[1].number, 2);
-	assert_true(listing.records[1].claimed);
+	assert_true(listing.lineage.attempts[1].claimed);
 	fixture_stop(&f);
 }
 

@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "storage/records/job_records.h"
 #include "storage/records/listed_claims.h"
-#include "storage/records/pack_aside.h"
 #include "storage/records/pack_listing.h"
 #include "storage/scheme_table.h"
 #include "storage/snapshots/garbage_collect.h"
