@@ -368,7 +368,7 @@ void storage_close(struct storage *storage)
 	free(storage->claims.items);
 	pthread_mutex_destroy(&storage->known_manifest.mutex);
 	bytes_release(&storage->known_manifest.record);
-	first_look_free(storage->first_look);
+	first_look_release(&storage->first_look);
 	transfer_drop_early(&storage->transfer);
 	store_listing_release(&storage->aside);
 	inventory_forget_known(storage);

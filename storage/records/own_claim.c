@@ -7,7 +7,6 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "job_records.h"
-#include "member_view.h"
 #include "storage/backend/backend.h"
 #include "storage_handle.h"
 

@@ -5,7 +5,6 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "job_records.h"
-#include "member_view.h"
 #include "storage/format/format.h"
 #include "storage/storage.h"
 

@@ -14,7 +14,6 @@
  *	listed_claims.h		reads the claims of the attempts that are listed
  *	own_claim.h		whether the claim of this process still is in the store, and whether
  *				another attempt has taken over (storage_superseded())
- *	member_view.h		what this process sees of a gang's snapshot: all, or its part
  *	entry_list.h		sends and loads the list of a snapshot's files
  */
 #ifndef STORAGE_RECORDS_H
@@ -25,7 +24,6 @@
 #include "job_records.h"
 #include "lineage.h"
 #include "listed_claims.h"
-#include "member_view.h"
 #include "own_claim.h"
 #include "pack_listing.h"
 #include "storage_handle.h"

@@ -22,6 +22,39 @@ struct known_manifest {
 	int64_t read_ms; /* monotonic */
 };
 
+/* A manifest as an object. */
+struct manifest_object {
+	uint64_t size;
+	int64_t put_ms; /* by the store's clock; 0: unknown */
+};
+
+/* The records of a job by name. `lineage` has the attempts, with what those of their claims say
+ * that were read, and the ids of the snapshots. */
+struct job_listing {
+	struct lineage lineage;
+	struct manifest_object *manifests; /* one per snapshot */
+	struct store_listing singles;      /* the objects below attempts/ */
+	struct store_listing packs;
+	/* The newest attempt up to which nobody relies on orphaned packs (FORMAT.md); 0: none. */
+	uint32_t swept;
+	/* When the attempts were asked for, of CLOCK_MONOTONIC. */
+	int64_t listed_ms;
+};
+
+/* What was asked for ahead of a claim (first_look.h). */
+struct first_look {
+	struct store_listing draining;
+	int64_t draining_until_ms; /* 0: there is none */
+	struct job_listing listing;
+	int64_t listing_until_ms;
+	bool of_opening;
+	/* The newest snapshot, if its manifest was read (job_record_get_known_head()), and the
+	 * packs that were put for it. */
+	struct snapshot_id newest, read;
+	struct store_listing packs;
+	int64_t newest_until_ms;
+};
+
 struct storage {
 	/* The store, the job's name, and the state of sending and fetching. */
 	struct transfer transfer;
@@ -39,8 +72,7 @@ struct storage {
 	/* Opened to claim an attempt. */
 	bool will_claim;
 	bool answers_at_once; /* it is on a local disk */
-	/* What was asked for ahead of that; or NULL. */
-	struct first_look *first_look;
+	struct first_look first_look;
 	/* Of the manifests that the last inventory has read, newest first (inventory.h). */
 	struct known_snapshot *known;
 	size_t known_count;

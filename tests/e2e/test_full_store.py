@@ -75,6 +75,12 @@ def test_a_start_in_a_full_store_claims_once_there_is_room(place, small):
     assert place.verb("verify").code == 0
 
 
+def leave(directory, size):
+    """So much room in a disk that is full."""
+    other = directory / "other"
+    os.truncate(other, other.stat().st_size - size)
+
+
 def preempt(run):
     """After a save of its own."""
     run.wait_for_output("saved 4")
@@ -106,7 +112,11 @@ def test_what_cannot_be_recorded_ends_under_a_limit(place, small):
     directory = small("8m")
     assert place.run(PYTHON, SAVER, "--steps", 2, "--pause", "0.4", options=ALL).wait() == 0
     fill(directory)
+    leave(directory, 128 << 10)
     limit = (*ALL, "--grace", "5", "--max-no-progress", "100")
+    recorded = place.run(PYTHON, SAVER, "--pause", "0.3", "--size", 300000, options=limit, directory=place.path / "recorded")
+    assert preempt(recorded) == EXIT_NOT_DURABLE, recorded
+    fill(directory)
     refused = place.run(PYTHON, SAVER, "--pause", "0.3", options=limit, directory=place.path / "refused")
     assert refused.wait() == EXIT_NO_PROGRESS and "resumes" not in refused.out, refused
     assert f"reprieve forget --job {place.job} --keep-last N" in refused.err
