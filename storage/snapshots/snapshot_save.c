@@ -219,7 +219,6 @@ struct saving {
 	struct packing packing;
 	struct cancel *cancel;
 	uint64_t bytes_total;
-	uint64_t bytes_before; /* sent by an early upload */
 	/* No commit: a pack that the manifest names is gone or damaged. */
 	bool packs_missing;
 	/* A newer attempt was seen before the manifest was put once more. */
@@ -481,12 +480,9 @@ static int commit_snapshot(struct saving *saving, struct file_tree *tree,
 	unsigned chunks_kept = atomic_load(&packing->chunks_kept);
 	bool is_member = storage_is_member(saving->storage);
 	uint64_t manifest_bytes = 0, sent;
-	uint32_t running = 0;
 
-	for (size_t i = 0; i < tree->count; i++) {
+	for (size_t i = 0; i < tree->count; i++)
 		file_tree_mark(&tree->items[i], saving->storage->transfer.boot);
-		running += tree->items[i].entry.running;
-	}
 	fill_manifest_header(saving, tree, &manifest);
 	move_entries(tree, &manifest);
 	if (is_member)
@@ -510,11 +506,8 @@ static int commit_snapshot(struct saving *saving, struct file_tree *tree,
 	*result = (struct save_result){
 		.id = saving->request->id,
 		.files = manifest.files,
-		.running_files = running,
-		.running_files_lost = tree->lost,
 		.bytes = manifest.bytes,
 		.bytes_sent = sent + manifest_bytes,
-		.bytes_sent_before = saving->bytes_before,
 		.chunks_sent = chunks_sent,
 		.chunks_kept = chunks_kept,
 		.left_out = tree->left_out,
@@ -717,7 +710,6 @@ int storage_save(struct storage *storage, const struct save_request *request,
 	*result = (struct save_result){.id = request->id};
 	random_hex(saving.packing.nonce);
 	saving.packing.uploader = pack_uploader_get(&storage->transfer);
-	saving.bytes_before = pack_uploader_bytes_sent(saving.packing.uploader);
 	failed = gang_commit_settle(storage, request->id, cancel, &own);
 	if (failed == 0)
 		failed = request->gang_is_kept ? save_nothing(&saving, result, &own)

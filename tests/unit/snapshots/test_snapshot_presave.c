@@ -288,19 +288,9 @@ static void test_the_take_waits_for_what_is_on_its_way(void **state)
 	request.arg = slow;
 	assert_works(storage_save(f.storage, &request, &result, NULL, &err));
 	assert_int_equal(result.chunks_sent, 0);
-	assert_int_equal(result.bytes_sent_before, 0);
 	fixture_check(&f, (struct snapshot_id){1, 1});
 	fixture_stop(&f);
 }
-
-/* No buffer is free, and none will be for a long time: the take that is wanted by
- * now does not wait for one. */
-struct stuck {
-	struct fixture *f;
-	pthread_t caller;
-	atomic_uint asked; /* by the caller alone, since a reader has asked */
-	atomic_bool enough;
-};
 
 static int refuse(struct slow_store *slow, unsigned number, unsigned again, struct cancel *cancel,
 		  struct err *error)

@@ -677,11 +677,6 @@ static void test_the_same_sequence_twice(void **state)
 	fixture_stop(&f);
 }
 
-struct seen {
-	atomic_int calls;
-	_Atomic uint64_t total, early;
-};
-
 /* On tmpfs, a write through a mapping never changes the times of the file once it was written so.
  */
 static void test_a_file_that_is_mapped_for_writing_is_read_anew(void **state)
