@@ -1,6 +1,7 @@
 #include "scheme_table.h"
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "storage/azure/azure.h"
 #include "storage/backend/backend.h"
@@ -11,8 +12,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <unistd.h>
 
 static const struct store_ops *const backends[] = {
 	&file_store_ops,
@@ -26,75 +25,16 @@ static bool has_scheme(const char *url, const char *scheme)
 	return text_starts(url, scheme) && text_starts(url + strlen(scheme), "://");
 }
 
-/* "." or ".." and what may follow. */
-static bool begins_with_dots(const char *path)
-{
-	size_t dots = strspn(path, ".");
-
-	return (dots == 1 || dots == 2) && (path[dots] == '/' || path[dots] == '\0');
-}
-
-/* "../runs" in /w/src: /w/runs. RFC 8089 has "localhost" for this machine. */
-static char *file_url(const char *path, const char *here, const char *home)
-{
-	auto_free char *place = text_copy(here ? here : "");
-
-	if (path[0] == '/')
-		return text_format("file://%s", path);
-	if (text_starts(path, "~/"))
-		return home ? text_format("file://%s%s", home, path + 1) : NULL;
-	if (text_starts(path, "localhost/"))
-		return text_format("file://%s", path + strlen("localhost"));
-	/* What a shell would have replaced, or another user's home directory. */
-	if (!*path || !here || *path == '~' || *path == '$')
-		return NULL;
-	for (; begins_with_dots(path); path += strspn(path, "/")) {
-		char *last = strrchr(place, '/');
-
-		if (path[1] == '.' && last)
-			*last = '\0';
-		path += strspn(path, ".");
-	}
-	return text_format("file://%s%s%s", text_equal(place, "/") ? "" : place,
-			   *path || !*place ? "/" : "", path);
-}
-
-char *store_url_meant(const char *url, const char *here, const char *home)
-{
-	const char *colon = strchr(url, ':'), *rest = colon ? colon + 1 : url;
-	size_t length = colon ? (size_t)(colon - url) : 0;
-
-	if (!colon)
-		return file_url(url, here, home);
-	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
-		const char *scheme = backends[i]->scheme;
-		bool of_files = backends[i] == &file_store_ops;
-
-		if (strlen(scheme) != length || strncasecmp(url, scheme, length) != 0)
-			continue;
-		if (of_files)
-			return file_url(text_starts(rest, "//") ? rest + 2 : rest, here, home);
-		rest += strspn(rest, "/");
-		return *rest ? text_format("%s://%s", scheme, rest) : NULL;
-	}
-	return NULL;
-}
-
-/* What is written here is mostly a path, or has a slash too few: the error says it as it would do.
- */
+/* What is written here is mostly a path. */
 static void set_unknown_store(const char *url, struct err *err)
 {
-	auto_free char *here = getcwd(NULL, 0);
-	const char *home = getenv("HOME");
-	auto_free char *meant = store_url_meant(url, here, home && home[0] == '/' ? home : NULL);
+	auto_free char *path = strchr(url, ':') ? NULL : file_absolute(url);
 
 	if (has_scheme(url, file_store_ops.scheme))
-		err_set(err, ERR_INVALID, "store %s: a file store is named by an absolute path: %s",
-			url, meant ? meant : "file:///DIR");
-	else if (meant && text_starts(meant, "file:"))
-		err_set(err, ERR_INVALID, "store %s: a directory is named %s", url, meant);
-	else if (meant)
-		err_set(err, ERR_INVALID, "store %s: no such kind of store: write %s", url, meant);
+		err_set(err, ERR_INVALID,
+			"store %s: a file store is named by an absolute path: file:///DIR", url);
+	else if (path)
+		err_set(err, ERR_INVALID, "store %s: a directory is named file://%s", url, path);
 	else
 		err_set(err, ERR_INVALID,
 			"store %s: no such kind of store: use file:///DIR, s3://BUCKET, "

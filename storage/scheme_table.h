@@ -5,11 +5,6 @@
 
 #include "storage/backend/backend.h"
 
-/* PURE. The URL that was meant by what is none, as it would be accepted: a path, one without its
- * slashes, one in capitals. `here`: the working directory; `home`: for ~; both absolute, or NULL.
- * NULL: nobody knows. The caller frees. */
-char *store_url_meant(const char *url, const char *here, const char *home);
-
 /*
  * Picks the store by the URL's scheme and opens it. Blocks. `create` makes what is missing;
  * `read_only` leaves everything as it is. ERR_INVALID names the URL and the schemes that there are.

@@ -58,12 +58,16 @@ bool storage_is_reserved_name(const char *name)
 struct opening {
 	struct storage *storage; /* NULL: none is made */
 	struct store *store;
-	const char *url;
-	bool create, read_only, starts, history_follows;
+	const struct storage_options *options;
 	bool made;        /* the marker was put */
 	struct err there; /* the marker: why it was not read, or nothing */
 	struct cancel *cancel;
 };
+
+static bool creates(const struct storage_options *options)
+{
+	return options->create && !options->read_only;
+}
 
 static int put_marker(struct opening *opening, struct err *err)
 {
@@ -73,7 +77,7 @@ static int put_marker(struct opening *opening, struct err *err)
 	if (opening->made || own.kind == ERR_EXISTS)
 		return 0;
 	err_pass(err, &own);
-	return err_wrap(err, "store %s: cannot write to it", opening->url);
+	return err_wrap(err, "store %s: cannot write to it", opening->options->url);
 }
 
 /* With `create` something is always put, although it is mostly there already: the answer "exists"
@@ -84,10 +88,11 @@ static int ask_writable(struct storage *storage, const void *about, void *answer
 	struct opening *opening = answer;
 
 	(void)storage, (void)about;
-	if (!opening->create || opening->read_only)
+	if (!creates(opening->options))
 		return 0;
-	return opening->store->condition ? store_prove(opening->store, opening->url, cancel, err)
-					 : put_marker(opening, err);
+	return opening->store->condition
+		       ? store_prove(opening->store, opening->options->url, cancel, err)
+		       : put_marker(opening, err);
 }
 
 /* What it finds is not an error yet. */
@@ -135,16 +140,16 @@ static int ask_lineage(struct storage *storage, const void *about, void *answer,
 static int check_marker(struct opening *opening, struct err *err)
 {
 	/* A run lists the attempts once no other start is under way here. */
-	const struct question questions[] = {{ask_writable, NULL, opening},
-					     {ask_marker, NULL, opening},
-					     {opening->history_follows ? ask_lineage : ask_draining,
-					      NULL, NULL}};
-	size_t count = opening->history_follows || opening->starts ? 3 : 2;
+	const struct question questions[] =
+		{{ask_writable, NULL, opening},
+		 {ask_marker, NULL, opening},
+		 {opening->options->history_follows ? ask_lineage : ask_draining, NULL, NULL}};
+	size_t count = opening->options->history_follows || opening->options->background ? 3 : 2;
 	const struct err *there = &opening->there;
 
 	if (ask_at_once(opening->storage, questions, count, opening->cancel, err) < 0)
 		return -1;
-	if (there->kind == ERR_NOT_FOUND && opening->create && !opening->read_only) {
+	if (there->kind == ERR_NOT_FOUND && creates(opening->options)) {
 		/* It may have been read before it was put. */
 		if (!opening->made && put_marker(opening, err) < 0)
 			return -1;
@@ -158,22 +163,23 @@ static int check_marker(struct opening *opening, struct err *err)
 		return err_set(err, ERR_NOT_FOUND,
 			       "%s is not a Reprieve store (no %s): nothing was saved there yet, "
 			       "or --store has to be as `reprieve run` was given it",
-			       opening->url, FORMAT_KEY);
+			       opening->options->url, FORMAT_KEY);
 	if (there->kind == ERR_CORRUPT)
 		return err_set(err, there->kind,
 			       "store %s is damaged: %s. Remove that file: the next start with the "
 			       "Reprieve that made the store puts it there again",
-			       opening->url, there->text);
+			       opening->options->url, there->text);
 	err_pass(err, there);
-	return err_wrap(err, "store %s", opening->url);
+	return err_wrap(err, "store %s", opening->options->url);
 }
 
 static int open_store(struct opening *opening, struct err *err)
 {
 	struct err own = {0};
 
-	if (store_open_unproven(opening->url, opening->create, opening->read_only, &opening->store,
-				opening->cancel, &own) == 0) {
+	if (store_open_unproven(opening->options->url, opening->options->create,
+				opening->options->read_only, &opening->store, opening->cancel,
+				&own) == 0) {
 		if (opening->storage)
 			opening->storage->transfer.store = opening->store;
 		if (check_marker(opening, &own) == 0)
@@ -183,37 +189,10 @@ static int open_store(struct opening *opening, struct err *err)
 			opening->storage->transfer.store = NULL;
 	}
 	/* A bucket's error has said which permission. */
-	if (own.kind == ERR_DENIED && text_starts(opening->url, "file://"))
+	if (own.kind == ERR_DENIED && text_starts(opening->options->url, "file://"))
 		return err_set(err, own.kind,
 			       "%s: let this user %s there, or name another place with --store",
-			       own.text, opening->read_only ? "read" : "write");
-	return err_pass(err, &own);
-}
-
-/* A store that is full to the last byte opens for reading only: that is enough to use the room that
- * was kept for a claim. */
-static bool use_claim_room(const struct storage_options *options, struct cancel *cancel)
-{
-	auto_(store_close) struct store *store = NULL;
-
-	return !options->read_only &&
-	       store_open(options->url, false, true, &store, cancel, NULL) == 0 &&
-	       claim_room_use(store, options->job, cancel);
-}
-
-static int open_with_room(const struct storage_options *options, struct opening *opening,
-			  bool *used_room, struct err *err)
-{
-	struct err own = {0};
-
-	*used_room = false;
-	if (open_store(opening, &own) == 0)
-		return 0;
-	if (own.kind == ERR_NO_SPACE) {
-		*used_room = use_claim_room(options, opening->cancel);
-		if (*used_room && open_store(opening, &own) == 0)
-			return 0;
-	}
+			       own.text, opening->options->read_only ? "read" : "write");
 	return err_pass(err, &own);
 }
 
@@ -287,7 +266,7 @@ static struct storage *make_handle(const struct storage_options *options)
 	storage->transfer.job = text_copy(options->job);
 	storage->url = text_copy(options->url);
 	storage->read_only = options->read_only;
-	storage->will_claim = options->create && !options->read_only;
+	storage->will_claim = creates(options);
 	storage->answers_at_once = network_fs_is_own_disk(options->url);
 	storage->threads = options->threads ? options->threads : (unsigned)parallel_processors();
 	if (storage->threads > THREADS_MOST)
@@ -304,16 +283,9 @@ int storage_open(const struct storage_options *options, struct storage **result,
 		 struct cancel *cancel, struct err *err)
 {
 	struct storage *storage;
-	struct opening opening = {
-		.url = options->url,
-		.create = options->create,
-		.read_only = options->read_only,
-		.starts = options->background && options->create && !options->read_only,
-		.history_follows = options->history_follows,
-		.cancel = cancel,
-	};
+	struct opening opening = {.options = options, .cancel = cancel};
 	enum weights_policy weights;
-	bool from_nothing, used_room;
+	bool from_nothing;
 
 	if (!job_is_valid(options->job))
 		return err_set(err, ERR_INVALID,
@@ -323,15 +295,14 @@ int storage_open(const struct storage_options *options, struct storage **result,
 	if (weights_policy_parse(getenv("REPRIEVE_STORE_WEIGHTS"), &weights, err) < 0)
 		return -1;
 	from_nothing = is_made_from_nothing(options->url);
-	if (options->is_private && options->create && !options->read_only)
+	if (options->is_private && creates(options))
 		make_private_directory(options->url);
 	opening.storage = storage = make_handle(options);
-	if (open_with_room(options, &opening, &used_room, err) < 0) {
+	if (open_store(&opening, err) < 0) {
 		storage_close(storage);
 		(void)store_explain_full(options->job, err);
 		return -1;
 	}
-	storage->used_claim_room = used_room;
 	opening.store->manifest_most = record_manifest_most(options->transfer.memory_bytes);
 	storage->transfer.weights = weights;
 	storage->transfer.boot = options->transfer.check_content ? random_seed() : boot_key();
@@ -397,10 +368,10 @@ void storage_close(struct storage *storage)
 	free(storage->claims.items);
 	pthread_mutex_destroy(&storage->known_manifest.mutex);
 	bytes_release(&storage->known_manifest.record);
-	first_look_free(storage->first_look);
+	first_look_release(&storage->first_look);
 	transfer_drop_early(&storage->transfer);
 	store_listing_release(&storage->aside);
-	snapshot_catalogue_release(&storage->catalogue);
+	inventory_forget_known(storage);
 	store_close(storage->transfer.store);
 	free(storage->gang.sharers);
 	free(storage->url);
@@ -433,7 +404,8 @@ int storage_list_jobs(const char *url, struct storage_job_names *jobs, struct ca
 {
 	static const char prefix[] = "jobs/";
 	auto_(store_listing_release) struct store_listing found = {0};
-	struct opening opening = {.url = url, .read_only = true, .cancel = cancel};
+	const struct storage_options options = {.url = url, .read_only = true};
+	struct opening opening = {.options = &options, .cancel = cancel};
 	int result;
 
 	*jobs = (struct storage_job_names){0};

@@ -186,7 +186,7 @@ struct verify_request {
 	bool repair;
 	/* For each thing that is wrong, with a sentence; from any thread, one at a time. */
 	void (*found)(void *arg, struct snapshot_id id, const char *sentence);
-	/* Afterwards, for each file that cannot be had. NULL: not wanted. */
+	/* With `id`: afterwards, for each file that cannot be had. NULL: not wanted. */
 	void (*lost)(void *arg, const char *path);
 	void *arg;
 };

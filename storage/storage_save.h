@@ -48,8 +48,8 @@ struct save_request {
 	 * True: the file is a running one: it is written as long as the job lives, and belongs to
 	 * no checkpoint. What is saved is the prefix that it has right after `frozen` has returned
 	 * true, however it grows while it is read. If it is truncated below that before it is read,
-	 * or its name is taken away before it can be opened, it is not in this snapshot
-	 * (save_result.running_files_lost); that never fails the save. Called like `exclude`, for
+	 * or its name is taken away before it can be opened, it is not in this snapshot,
+	 * and that never fails the save. Called like `exclude`, for
 	 * files only, and the second time for those that it has not called running before. NULL:
 	 * there are none.
 	 */
@@ -132,19 +132,14 @@ struct save_result {
 	/* With ERR_RETRY: the store has lost what it had, and nothing was committed. That is known
 	 * now, so that the same call, made again at once, sends it. */
 	bool store_lacks;
-	/* Regular files, and their sizes added up; how many of them are running files. */
+	/* Regular files, and their sizes added up. */
 	uint32_t files;
-	uint32_t running_files;
 	uint64_t bytes;
 	/* Written to the store for it, manifest included, and before it by storage_presave(). */
 	uint64_t bytes_sent;
-	/* Of these: there already when the call began. */
-	uint64_t bytes_sent_before;
 	/* Chunks that were sent for it, and that were already there. */
 	uint32_t chunks_sent;
 	uint32_t chunks_kept;
-	/* Running files that are not in it, because they were truncated or taken away meanwhile. */
-	uint32_t running_files_lost;
 	/* What is neither file nor directory nor a link that stays inside: how many, the first by
 	 * name, and what that is: "a socket" (static; NULL: none). */
 	uint32_t left_out;

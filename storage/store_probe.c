@@ -10,7 +10,6 @@
 #include "storage/backend/backend.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -23,16 +22,12 @@
 #define PIECES_MOST 64
 
 struct probing {
+	const char *url;
 	struct store *store;
 	struct store_probe *probe;
 	struct cancel *cancel;
 	char nonce[33];
 	uint8_t *data; /* PIECE_SIZE bytes that do not compress */
-	size_t pieces;
-	enum probe_step measured;
-	atomic_size_t next, moved;
-	pthread_mutex_t mutex;
-	struct probe_result *answer; /* under mutex while it is measured */
 };
 
 /* Below tmp/, where a store keeps what nobody misses: what a killed doctor leaves is removed
@@ -42,107 +37,108 @@ static char *probe_key(const struct probing *probing, const char *name)
 	return text_format("tmp/doctor-%s-%s", probing->nonce, name);
 }
 
-static void note_result(struct probing *probing, enum probe_step step, int64_t began_ms, int result,
-			const struct err *err)
+static char *piece_key(const struct probing *probing, size_t number)
+{
+	auto_free char *name = text_format("m%zu", number);
+
+	return probe_key(probing, name);
+}
+
+static void try_step(struct probing *probing, enum probe_step step,
+		     int (*try)(struct probing *probing, struct err *err))
 {
 	struct probe_result *answer = &probing->probe->steps[step];
+	int64_t began = clock_monotonic_ms();
 
 	answer->tried = true;
-	answer->worked = result == 0;
-	answer->took_ms = clock_monotonic_ms() - began_ms;
-	if (result < 0)
-		answer->err = *err;
+	answer->worked = try(probing, &answer->err) == 0;
+	answer->took_ms = clock_monotonic_ms() - began;
+	if (answer->worked)
+		answer->err = (struct err){0};
+}
+
+static int try_open(struct probing *probing, struct err *err)
+{
+	return store_open(probing->url, true, false, &probing->store, probing->cancel, err);
 }
 
 /* --- one small object --- */
 
 static const char probe_content[] = "Written by `reprieve doctor`, which removes it.\n";
 
-static void try_put(struct probing *probing)
-{
-	auto_free char *key = probe_key(probing, "a");
-	int64_t began = clock_monotonic_ms();
-	struct err err = {0};
-	int result = probing->store->ops->put(probing->store, key, probe_content,
-					      sizeof(probe_content) - 1, STORE_UNIQUE,
-					      probing->cancel, &err);
-
-	note_result(probing, PROBE_PUT, began, result, &err);
-}
-
-static void try_get(struct probing *probing)
-{
-	auto_free char *key = probe_key(probing, "a");
-	struct bytes there = {0};
-	int64_t began = clock_monotonic_ms();
-	struct err err = {0};
-	int result = probing->store->ops->get(probing->store, key, 0, STORE_TO_END, &there,
-					      probing->cancel, &err);
-
-	if (result == 0 && (there.size != sizeof(probe_content) - 1 ||
-			    memcmp(there.data, probe_content, there.size) != 0))
-		result = err_set(&err, ERR_CORRUPT, "what came back is not what was put");
-	note_result(probing, PROBE_GET, began, result, &err);
-	bytes_release(&there);
-}
-
-static int put_if_absent(struct probing *probing, const char *key, struct err *err)
+static int put_small(struct probing *probing, const char *key, enum store_put_mode mode,
+		     struct err *err)
 {
 	return probing->store->ops->put(probing->store, key, probe_content,
-					sizeof(probe_content) - 1, STORE_IF_ABSENT, probing->cancel,
-					err);
+					sizeof(probe_content) - 1, mode, probing->cancel, err);
 }
 
-static void try_if_absent(struct probing *probing)
+static int try_put(struct probing *probing, struct err *err)
+{
+	auto_free char *key = probe_key(probing, "a");
+
+	return put_small(probing, key, STORE_UNIQUE, err);
+}
+
+static int try_get(struct probing *probing, struct err *err)
+{
+	auto_free char *key = probe_key(probing, "a");
+	auto_(bytes_release) struct bytes there = {0};
+
+	if (probing->store->ops->get(probing->store, key, 0, STORE_TO_END, &there, probing->cancel,
+				     err) < 0)
+		return -1;
+	return there.size == sizeof(probe_content) - 1 &&
+			       memcmp(there.data, probe_content, there.size) == 0
+		       ? 0
+		       : err_set(err, ERR_CORRUPT, "what came back is not what was put");
+}
+
+static int try_if_absent(struct probing *probing, struct err *err)
 {
 	auto_free char *key = probe_key(probing, "b");
-	int64_t began = clock_monotonic_ms();
-	struct err err = {0};
-	int result = put_if_absent(probing, key, &err);
 
-	if (result == 0 && put_if_absent(probing, key, &err) == 0)
-		result = err_set(&err, ERR_FAILED, "a second put of the same name was not refused");
-	else if (result == 0 && err.kind != ERR_EXISTS)
-		result = err_wrap(&err, "the second put");
-	note_result(probing, PROBE_IF_ABSENT, began, result, &err);
+	if (put_small(probing, key, STORE_IF_ABSENT, err) < 0)
+		return -1;
+	if (put_small(probing, key, STORE_IF_ABSENT, err) == 0)
+		return err_set(err, ERR_FAILED, "a second put of the same name was not refused");
+	return err->kind == ERR_EXISTS ? 0 : err_wrap(err, "the second put");
 }
 
-static void try_list(struct probing *probing)
+static int try_list(struct probing *probing, struct err *err)
 {
 	auto_free char *prefix = probe_key(probing, "");
 	auto_free char *key = probe_key(probing, "a");
 	auto_(store_listing_release) struct store_listing found = {0};
-	int64_t began = clock_monotonic_ms();
-	struct err err = {0};
-	int result = probing->store->ops->list(probing->store, prefix, STORE_ALL, &found,
-					       probing->cancel, &err);
-	const struct store_object *object = store_listing_find(&found, key);
+	const struct store_object *object;
 
-	if (result == 0 && !object && probing->probe->steps[PROBE_PUT].worked)
-		result = err_set(&err, ERR_FAILED, "what was just put is not in the list");
+	if (probing->store->ops->list(probing->store, prefix, STORE_ALL, &found, probing->cancel,
+				      err) < 0)
+		return -1;
+	object = store_listing_find(&found, key);
 	probing->probe->dated = object && object->modified_ms > 0;
-	note_result(probing, PROBE_LIST, began, result, &err);
+	return object || !probing->probe->steps[PROBE_PUT].worked
+		       ? 0
+		       : err_set(err, ERR_FAILED, "what was just put is not in the list");
 }
 
-static void try_remove(struct probing *probing)
+static int try_remove(struct probing *probing, struct err *err)
 {
 	static const char *const names[] = {"a", "b"};
-	int64_t began = clock_monotonic_ms();
-	struct err err = {0};
-	int result = 0;
+	struct store *store = probing->store;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && result == 0; i++) {
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		auto_free char *key = probe_key(probing, names[i]);
-		struct bytes there = {0};
+		auto_(bytes_release) struct bytes there = {0};
 
-		result = probing->store->ops->remove(probing->store, key, probing->cancel, &err);
-		if (result == 0 && probing->probe->steps[PROBE_GET].worked &&
-		    probing->store->ops->get(probing->store, key, 0, STORE_TO_END, &there,
-					     probing->cancel, NULL) == 0)
-			result = err_set(&err, ERR_FAILED, "it is still there afterwards");
-		bytes_release(&there);
+		if (store->ops->remove(store, key, probing->cancel, err) < 0)
+			return -1;
+		if (probing->probe->steps[PROBE_GET].worked &&
+		    store->ops->get(store, key, 0, STORE_TO_END, &there, probing->cancel, NULL) ==
+			    0)
+			return err_set(err, ERR_FAILED, "it is still there afterwards");
 	}
-	note_result(probing, PROBE_REMOVE, began, result, &err);
+	return 0;
 }
 
 /* --- measuring --- */
@@ -157,81 +153,57 @@ static void fill_incompressible(uint8_t *data)
 	}
 }
 
-static int transfer_piece(struct probing *probing, const char *key, struct bytes *space,
-			  struct err *err)
-{
-	struct store *store = probing->store;
-
-	if (probing->measured == PROBE_UPLOAD)
-		return store->ops->put(store, key, probing->data, PIECE_SIZE, STORE_UNIQUE,
-				       probing->cancel, err);
-	space->size = 0;
-	if (store->ops->get(store, key, 0, PIECE_SIZE, space, probing->cancel, err) < 0)
-		return -1;
-	if (space->size != PIECE_SIZE || memcmp(space->data, probing->data, PIECE_SIZE) != 0)
-		return err_set(err, ERR_CORRUPT, "what came back is not what was put");
-	return 0;
-}
-
-static void transfer_worker(void *arg, size_t index)
+static int put_piece(void *arg, size_t at, struct err *err)
 {
 	struct probing *probing = arg;
-	struct bytes space = {0};
-	struct err err = {0};
-	size_t i;
+	auto_free char *key = piece_key(probing, at);
 
-	(void)index;
-	while ((i = atomic_fetch_add(&probing->next, 1)) < probing->pieces) {
-		auto_free char *name = text_format("m%zu", i);
-		auto_free char *key = probe_key(probing, name);
-
-		if (transfer_piece(probing, key, &space, &err) == 0) {
-			atomic_fetch_add(&probing->moved, 1);
-			continue;
-		}
-		atomic_store(&probing->next, probing->pieces);
-		pthread_mutex_lock(&probing->mutex);
-		if (probing->answer->worked)
-			probing->answer->err = err;
-		probing->answer->worked = false;
-		pthread_mutex_unlock(&probing->mutex);
-	}
-	bytes_release(&space);
+	return probing->store->ops->put(probing->store, key, probing->data, PIECE_SIZE,
+					STORE_UNIQUE, probing->cancel, err);
 }
 
-static void measure_step(struct probing *probing, enum probe_step step)
+static int get_piece(void *arg, size_t at, struct err *err)
 {
-	size_t threads = probing->pieces < CONNECTIONS ? probing->pieces : CONNECTIONS;
-	int64_t began;
+	struct probing *probing = arg;
+	auto_free char *key = piece_key(probing, at);
+	auto_(bytes_release) struct bytes there = {0};
 
-	probing->measured = step;
-	probing->answer = &probing->probe->steps[step];
-	probing->answer->tried = probing->answer->worked = true;
-	atomic_store(&probing->next, 0);
-	atomic_store(&probing->moved, 0);
-	began = clock_monotonic_ms();
-	parallel_run(threads, transfer_worker, probing);
-	probing->answer->took_ms = clock_monotonic_ms() - began;
-	probing->probe->at_once = (unsigned)threads;
-	probing->probe->bytes = (uint64_t)atomic_load(&probing->moved) * PIECE_SIZE;
+	if (probing->store->ops->get(probing->store, key, 0, PIECE_SIZE, &there, probing->cancel,
+				     err) < 0)
+		return -1;
+	return there.size == PIECE_SIZE && memcmp(there.data, probing->data, PIECE_SIZE) == 0
+		       ? 0
+		       : err_set(err, ERR_CORRUPT, "what came back is not what was put");
+}
+
+static int try_upload(struct probing *probing, struct err *err)
+{
+	return parallel_each((size_t)(probing->probe->bytes / PIECE_SIZE), CONNECTIONS, put_piece,
+			     probing, err);
+}
+
+static int try_download(struct probing *probing, struct err *err)
+{
+	return parallel_each((size_t)(probing->probe->bytes / PIECE_SIZE), CONNECTIONS, get_piece,
+			     probing, err);
 }
 
 static void measure_transfers(struct probing *probing, uint64_t bytes)
 {
-	probing->pieces = (size_t)((bytes + PIECE_SIZE - 1) / PIECE_SIZE);
-	if (probing->pieces > PIECES_MOST)
-		probing->pieces = PIECES_MOST;
+	size_t pieces = (size_t)((bytes + PIECE_SIZE - 1) / PIECE_SIZE);
+
+	if (pieces > PIECES_MOST)
+		pieces = PIECES_MOST;
+	probing->probe->bytes = (uint64_t)pieces * PIECE_SIZE;
+	probing->probe->at_once = (unsigned)(pieces < CONNECTIONS ? pieces : CONNECTIONS);
 	probing->data = memory_new(PIECE_SIZE);
 	fill_incompressible(probing->data);
-	pthread_mutex_init(&probing->mutex, NULL);
-	measure_step(probing, PROBE_UPLOAD);
-	if (probing->answer->worked)
-		measure_step(probing, PROBE_DOWNLOAD);
-	pthread_mutex_destroy(&probing->mutex);
+	try_step(probing, PROBE_UPLOAD, try_upload);
+	if (probing->probe->steps[PROBE_UPLOAD].worked)
+		try_step(probing, PROBE_DOWNLOAD, try_download);
 	/* Also when it was cancelled meanwhile: nothing is left behind on purpose. */
-	for (size_t i = 0; i < probing->pieces; i++) {
-		auto_free char *name = text_format("m%zu", i);
-		auto_free char *key = probe_key(probing, name);
+	for (size_t i = 0; i < pieces; i++) {
+		auto_free char *key = piece_key(probing, i);
 
 		probing->store->ops->remove(probing->store, key, NULL, NULL);
 	}
@@ -293,7 +265,8 @@ static void race_of_mounts(void *arg, size_t index)
 	for (int i = 0; atomic_load(&mounts->arrived) < 2 && i < 1000; i++)
 		sched_yield();
 	mounts->errs[index] = (struct err){.kind = ERR_EXISTS};
-	if (put_if_absent(&mounts->sides[index], mounts->key, &mounts->errs[index]) == 0)
+	if (put_small(&mounts->sides[index], mounts->key, STORE_IF_ABSENT, &mounts->errs[index]) ==
+	    0)
 		atomic_fetch_add(&mounts->winners, 1);
 }
 
@@ -371,32 +344,27 @@ static void read_backend_facts(struct probing *probing)
 static int probe_all(const char *url, uint64_t bytes, struct store_probe *probe,
 		     struct cancel *cancel, struct err *err)
 {
-	auto_(store_close) struct store *store = NULL;
-	struct probing probing = {.probe = probe, .cancel = cancel};
-	int64_t began = clock_monotonic_ms();
-	struct err own = {0};
-	int opened;
+	struct probing probing = {.url = url, .probe = probe, .cancel = cancel};
 
 	probe->in_the_clear = storage_is_in_the_clear(url);
-	opened = store_open(url, true, false, &store, cancel, &own);
-	probing.store = store;
-	note_result(&probing, PROBE_OPEN, began, opened, &own);
-	if (opened < 0)
+	try_step(&probing, PROBE_OPEN, try_open);
+	if (!probe->steps[PROBE_OPEN].worked)
 		return cancel_check(cancel, err);
 	random_hex(probing.nonce);
-	try_put(&probing);
+	try_step(&probing, PROBE_PUT, try_put);
 	/* Even where nothing can be put, what lies there already may be readable:
 	 * that is worth knowing. */
 	if (probe->steps[PROBE_PUT].worked)
-		try_get(&probing);
-	try_list(&probing);
+		try_step(&probing, PROBE_GET, try_get);
+	try_step(&probing, PROBE_LIST, try_list);
 	if (probe->steps[PROBE_PUT].worked) {
-		try_if_absent(&probing);
-		try_remove(&probing);
+		try_step(&probing, PROBE_IF_ABSENT, try_if_absent);
+		try_step(&probing, PROBE_REMOVE, try_remove);
 	}
 	if (bytes > 0 && probe->steps[PROBE_GET].worked && probe->steps[PROBE_REMOVE].worked)
 		measure_transfers(&probing, bytes);
 	read_backend_facts(&probing);
+	store_close(probing.store);
 	return cancel_check(cancel, err);
 }
 

@@ -325,7 +325,7 @@ int storage_gang_newest_claim(struct storage *storage, uint32_t member, struct g
 	if (lineage->attempts[newest].number != claim->attempt) {
 		gang_claim_release(claim);
 		claim->members = 1;
-		if (listing.records[newest].claimed) {
+		if (lineage->attempts[newest].claimed) {
 			if (read_claim_body(storage, lineage->attempts[newest].number, &body,
 					    cancel, err) < 0)
 				return -1;
@@ -334,7 +334,7 @@ int storage_gang_newest_claim(struct storage *storage, uint32_t member, struct g
 		claim->attempt = lineage->attempts[newest].number;
 	}
 	claim->confirmed =
-		listing.records[newest].claimed && !lineage->attempts[newest].unconfirmed;
+		lineage->attempts[newest].claimed && !lineage->attempts[newest].unconfirmed;
 	return 0;
 }
 

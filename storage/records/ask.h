@@ -22,8 +22,7 @@ struct question {
 };
 
 /* Blocks until all are answered; a few of a local disk one after the other. One failure is that of
- * the whole: -1, with the first in the order of the questions; those that have not begun by then
- * are not asked. */
+ * the whole: -1; those that have not begun by then are not asked. */
 int ask_at_once(struct storage *storage, const struct question *questions, size_t count,
 		struct cancel *cancel, struct err *err);
 

@@ -2,9 +2,8 @@
 
 #include "base/cleanup.h"
 #include "base/workers.h"
-#include "pack_aside.h"
+#include "pack_listing.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +14,7 @@ struct list_sender {
 	struct packer packer;
 	struct entry_piece_writer writer;
 	struct bytes text;
-	bool apart;     /* also if they are few */
-	bool too_large; /* a piece is: the list stays in the manifest */
+	bool apart; /* also if they are few */
 };
 
 static void list_sender_release(struct list_sender *sender)
@@ -35,10 +33,9 @@ static int send_piece(struct list_sender *sender, struct err *err)
 
 	if (entry_piece_finish(&sender->writer, &sender->text, err) < 0)
 		return -1;
-	if (sender->text.size > CHUNK_SIZE) {
-		sender->too_large = true;
-		return 0;
-	}
+	if (sender->text.size > CHUNK_SIZE)
+		return err_set(err, ERR_FAILED, "a file has more than %zu bytes of attributes",
+			       CHUNK_SIZE);
 	if (packer_reserve(&sender->packer, sender->text.size, &room, err) < 0)
 		return -1;
 	memcpy(room, sender->text.data, sender->text.size);
@@ -69,13 +66,13 @@ static int send_pieces(struct list_sender *sender, struct err *err)
 {
 	const struct manifest *manifest = sender->manifest;
 
-	for (size_t i = 0; i < manifest->entry_count && !sender->too_large; i++)
+	for (size_t i = 0; i < manifest->entry_count; i++)
 		if (send_entry(sender, &manifest->entries[i], err) < 0)
 			return -1;
 	if (!sender->apart && manifest->piece_count == 0 &&
 	    sender->writer.text.size <= ENTRY_PIECES_APART)
 		return 0;
-	return sender->too_large ? 0 : send_piece(sender, err);
+	return send_piece(sender, err);
 }
 
 /* The keys of the index's packs, by their numbers. They are borrowed, and stay where they are while
@@ -107,10 +104,6 @@ int entry_list_send(struct packing *packing, struct manifest *manifest, bool apa
 	if (packer_init(&sender.packer, packing, err) < 0 || send_pieces(&sender, err) < 0)
 		return -1;
 	packer_finish(&sender.packer);
-	if (!sender.too_large)
-		return 0;
-	free(steal(&manifest->pieces));
-	manifest->piece_count = 0;
 	return 0;
 }
 
@@ -120,133 +113,8 @@ struct list_loading {
 	struct storage *storage;
 	const struct manifest *manifest;
 	struct cancel *cancel;
-	/* numbers of the pieces by their places, and these places */
-	size_t *order;
-	struct pack_range *ranges;
 	struct entry_piece *pieces; /* one per piece of the manifest */
-	pthread_mutex_t mutex;
-	struct {
-		size_t next;
-		bool failed;
-		struct err err;
-	} locked; /* guarded by `mutex` */
 };
-
-static int compare_places(const void *a, const void *b, void *arg)
-{
-	const struct manifest *manifest = arg;
-	const struct chunk *first = &manifest->pieces[*(const size_t *)a].chunk;
-	const struct chunk *second = &manifest->pieces[*(const size_t *)b].chunk;
-
-	if (first->pack != second->pack)
-		return first->pack < second->pack ? -1 : 1;
-	return (first->offset > second->offset) - (first->offset < second->offset);
-}
-
-static void plan_ranges(struct list_loading *loading)
-{
-	const struct manifest *manifest = loading->manifest;
-
-	for (size_t i = 0; i < manifest->piece_count; i++)
-		loading->order[i] = i;
-	qsort_r(loading->order, manifest->piece_count, sizeof(*loading->order), compare_places,
-		(void *)manifest);
-	for (size_t i = 0; i < manifest->piece_count; i++) {
-		const struct chunk *chunk = &manifest->pieces[loading->order[i]].chunk;
-
-		loading->ranges[i] = (struct pack_range){chunk->pack, chunk->offset, chunk->stored};
-	}
-}
-
-/* Takes the pieces of the next request. Returns their count, 0 at the end. At most one processor's
- * share of them: decoding is most of the work. */
-static size_t next_range(struct list_loading *loading, size_t *first)
-{
-	size_t processors = loading->storage->threads, left, count = 0;
-	size_t share = (loading->manifest->piece_count + processors - 1) / processors;
-
-	pthread_mutex_lock(&loading->mutex);
-	*first = loading->locked.next;
-	left = loading->manifest->piece_count - *first;
-	if (!loading->locked.failed && left > 0)
-		count = range_coalesce_count(loading->ranges + *first, left < share ? left : share,
-					     loading->storage->transfer.plan.span);
-	loading->locked.next += count;
-	pthread_mutex_unlock(&loading->mutex);
-	return count;
-}
-
-/* What one thread loads: the raw pieces of the range in hand, one behind the other. */
-struct list_worker {
-	struct list_loading *loading;
-	struct chunk_fetch fetch;
-	struct streamed_chunk *streamed;
-	size_t *starts; /* of each piece in `text` */
-	struct bytes text;
-};
-
-static int write_text(void *arg, size_t number, size_t at, const void *data, size_t size,
-		      struct err *err)
-{
-	struct list_worker *worker = arg;
-
-	(void)err;
-	memcpy(worker->text.data + worker->starts[number] + at, data, size);
-	return 0;
-}
-
-/* Makes room for the pieces of a range. */
-static int lay_out_range(struct list_worker *worker, size_t first, size_t count, struct err *err)
-{
-	const struct list_loading *loading = worker->loading;
-	size_t size = 0;
-
-	worker->streamed = memory_grow(worker->streamed, count, sizeof(*worker->streamed));
-	worker->starts = memory_grow(worker->starts, count, sizeof(*worker->starts));
-	for (size_t i = 0; i < count; i++) {
-		const struct manifest_piece *piece =
-			&loading->manifest->pieces[loading->order[first + i]];
-
-		worker->streamed[i] = (struct streamed_chunk){&piece->chunk, piece->size, false};
-		worker->starts[i] = size;
-		size += piece->size;
-	}
-	return bytes_reserve(&worker->text, size, err);
-}
-
-static int decode_piece(struct list_worker *worker, size_t number, size_t i, struct err *err)
-{
-	struct list_loading *loading = worker->loading;
-	const struct manifest_piece *piece = &loading->manifest->pieces[number];
-	const uint8_t *text = worker->text.data + worker->starts[i];
-
-	/* It did not match on the way: a second look says whether it is damaged. */
-	if (!worker->streamed[i].good && chunk_fetch_one(&worker->fetch, &piece->chunk, piece->size,
-							 &text, loading->cancel, err) < 0)
-		return -1;
-	if (entry_piece_decode(text, piece->size, loading->manifest, &loading->pieces[number],
-			       err) < 0)
-		return err_wrap(err, "piece %zu", number);
-	return 0;
-}
-
-static int load_range(struct list_worker *worker, size_t first, size_t count, struct err *err)
-{
-	struct list_loading *loading = worker->loading;
-	const struct chunk_writer writer = {write_text, worker};
-	struct pack_range span = loading->ranges[first];
-
-	span.size = (uint32_t)range_coalesce_size(&loading->ranges[first], count);
-	if (cancel_check(loading->cancel, err) < 0 ||
-	    lay_out_range(worker, first, count, err) < 0 ||
-	    chunk_stream_range(&worker->fetch, &span, worker->streamed, count, &writer,
-			       loading->cancel, err) < 0)
-		return -1;
-	for (size_t i = 0; i < count; i++)
-		if (decode_piece(worker, loading->order[first + i], i, err) < 0)
-			return -1;
-	return 0;
-}
 
 /* A member's pieces are in packs of its own. */
 static int name_member(const struct manifest *manifest, size_t piece, struct err *err)
@@ -264,60 +132,40 @@ static int name_member(const struct manifest *manifest, size_t piece, struct err
 	return err_wrap(err, "the part of member %zu", member);
 }
 
-static void load_worker(void *arg, size_t index)
+static int load_piece(void *arg, size_t at, struct err *err)
 {
 	struct list_loading *loading = arg;
-	struct list_worker worker = {.loading = loading};
-	struct err err = {0};
-	size_t first, count;
-	int result;
+	const struct manifest_piece *piece = &loading->manifest->pieces[at];
+	struct chunk_fetch fetch = {0};
+	const uint8_t *text;
+	int result = chunk_fetch_init(&fetch, &loading->storage->transfer, loading->manifest, err);
 
-	(void)index;
-	result = chunk_fetch_init(&worker.fetch, &loading->storage->transfer, loading->manifest,
-				  &err);
-	while (result == 0 && (count = next_range(loading, &first)) > 0)
-		if (load_range(&worker, first, count, &err) < 0)
-			result = name_member(loading->manifest, loading->order[first], &err);
-	if (result < 0 && worker.fetch.damaged)
-		pack_aside_note(loading->storage, worker.fetch.damaged, loading->cancel);
-	chunk_fetch_release(&worker.fetch);
-	bytes_release(&worker.text);
-	free(worker.streamed);
-	free(worker.starts);
-	if (result == 0)
-		return;
-	pthread_mutex_lock(&loading->mutex);
-	if (!loading->locked.failed)
-		loading->locked.err = err;
-	loading->locked.failed = true;
-	pthread_mutex_unlock(&loading->mutex);
+	if (result == 0 &&
+	    (chunk_fetch_one(&fetch, &piece->chunk, piece->size, &text, loading->cancel, err) < 0 ||
+	     entry_piece_decode(text, piece->size, loading->manifest, &loading->pieces[at], err) <
+		     0)) {
+		err_wrap(err, "piece %zu", at);
+		result = name_member(loading->manifest, at, err);
+	}
+	if (result < 0 && fetch.damaged)
+		pack_aside_note(loading->storage, fetch.damaged, loading->cancel);
+	chunk_fetch_release(&fetch);
+	return result;
 }
 
 int entry_list_load(struct storage *storage, struct manifest *manifest, struct cancel *cancel,
 		    struct err *err)
 {
-	size_t count = manifest->piece_count, threads = storage->transfer.plan.fetchers;
-	auto_free size_t *order = memory_new(count * sizeof(*order));
-	auto_free struct pack_range *ranges = memory_new(count * sizeof(*ranges));
+	size_t count = manifest->piece_count;
 	auto_free struct entry_piece *pieces = memory_new(count * sizeof(*pieces));
-	struct list_loading loading = {
-		.storage = storage,
-		.manifest = manifest,
-		.cancel = cancel,
-		.order = order,
-		.ranges = ranges,
-		.pieces = pieces,
-	};
+	struct list_loading loading = {storage, manifest, cancel, pieces};
 	int result;
 
 	if (count == 0)
 		return 0;
-	pthread_mutex_init(&loading.mutex, NULL);
-	plan_ranges(&loading);
-	parallel_run(count < threads ? count : threads, load_worker, &loading);
-	pthread_mutex_destroy(&loading.mutex);
-	result = loading.locked.failed ? err_pass(err, &loading.locked.err)
-				       : entry_pieces_join(manifest, pieces, err);
+	result = parallel_each(count, storage->transfer.plan.fetchers, load_piece, &loading, err);
+	if (result == 0)
+		result = entry_pieces_join(manifest, pieces, err);
 	for (size_t i = 0; i < count; i++)
 		entry_piece_release(&pieces[i]);
 	return result;

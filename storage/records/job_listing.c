@@ -1,6 +1,5 @@
 /* Lists what a job consists of. */
 #include "job_records.h"
-#include "pack_aside.h"
 #include "pack_listing.h"
 
 #include "ask.h"
@@ -24,16 +23,11 @@ static size_t add_attempt(struct job_listing *listing, uint32_t number)
 
 		lineage->attempts = memory_grow(lineage->attempts, lineage->attempt_count + 1,
 						sizeof(*lineage->attempts));
-		listing->records = memory_grow(listing->records, lineage->attempt_count + 1,
-					       sizeof(*listing->records));
 		memmove(&lineage->attempts[i + 1], &lineage->attempts[i],
 			behind * sizeof(*lineage->attempts));
-		memmove(&listing->records[i + 1], &listing->records[i],
-			behind * sizeof(*listing->records));
 		lineage->attempts[i] = (struct lineage_attempt){.number = number,
 								.unread = true,
 								.unconfirmed = true};
-		listing->records[i] = (struct attempt_records){0};
 		lineage->attempt_count++;
 	}
 	return i;
@@ -50,15 +44,15 @@ static void add_singles(struct job_listing *listing, size_t prefix_length)
 		if (!job_record_parse_attempt(name, &number))
 			continue;
 		at = add_attempt(listing, number);
-		listing->records[at].ended |= text_ends(name, ".end.json");
+		listing->lineage.attempts[at].ended |= text_ends(name, ".end.json");
 		if (text_ends(name, ".swept.json"))
 			listing->swept = number;
 		if (text_ends(name, ".confirmed.json"))
 			listing->lineage.attempts[at].unconfirmed = false;
 		if (!job_record_parse_number(name, &number))
 			continue;
-		listing->records[at].claimed = true;
-		listing->records[at].claimed_ms = object->modified_ms;
+		listing->lineage.attempts[at].claimed = true;
+		listing->lineage.attempts[at].claimed_ms = object->modified_ms;
 	}
 }
 
@@ -120,7 +114,7 @@ static int ask_for_attempts(struct storage *storage, struct job_listing *listing
 		if (there <= 0)
 			return there;
 		at = add_attempt(listing, number);
-		listing->records[at].claimed = true;
+		listing->lineage.attempts[at].claimed = true;
 		if (ask_for_confirmation(storage, &lineage->attempts[at], cancel, err) < 0)
 			return -1;
 	}
@@ -294,7 +288,6 @@ void job_listing_release(struct job_listing *listing)
 {
 	free(listing->lineage.attempts);
 	free(listing->lineage.snapshots);
-	free(listing->records);
 	free(listing->manifests);
 	store_listing_release(&listing->singles);
 	store_listing_release(&listing->packs);

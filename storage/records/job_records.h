@@ -88,6 +88,14 @@ int job_record_get_manifest(struct storage *storage, struct snapshot_id id,
 int job_record_finish_manifest(struct storage *storage, struct manifest *manifest,
 			       struct cancel *cancel, struct err *err);
 
+/* Whether this process is one of several members. */
+bool storage_is_member(const struct storage *storage);
+
+/* Leaves of the manifest, whose entries are not loaded yet, what this process sees: the part that
+ * it is a member of, or that storage_gang_look_at() has named. ERR_UNFIT: it is of another number
+ * of members. */
+int member_view_cut(struct storage *storage, struct manifest *manifest, struct err *err);
+
 /* Fills `attempt` from the body of its claim. False: the body contradicts itself or
  * attempt->number, which the caller has set. */
 bool job_record_decode_claim(json_t *body, struct lineage_attempt *attempt);
@@ -104,26 +112,6 @@ bool job_record_parse_number(const char *name, uint32_t *number);
 /* PURE. The number of the attempt whose record of any kind has this name: "000003.end.json". */
 bool job_record_parse_attempt(const char *name, uint32_t *number);
 
-/* What is listed of an attempt. */
-struct attempt_records {
-	bool claimed;       /* its claim is listed */
-	bool ended;         /* it has an end record */
-	int64_t claimed_ms; /* when its claim was put, by the store's clock; 0: unknown */
-};
-
-/* The records of a job by name. `lineage` has the attempts, with what those of their claims say
- * that were read, and the ids of the snapshots. */
-struct job_listing {
-	struct lineage lineage;
-	struct attempt_records *records;   /* one per attempt */
-	struct manifest_object *manifests; /* one per snapshot */
-	struct store_listing singles;      /* the objects below attempts/ */
-	struct store_listing packs;
-	/* The newest attempt up to which nobody relies on orphaned packs (FORMAT.md); 0: none. */
-	uint32_t swept;
-	/* When the attempts were asked for, of CLOCK_MONOTONIC. */
-	int64_t listed_ms;
-};
 /* All of it; all claims were read. ERR_VERSION: another version wrote one. */
 int job_records_list(struct storage *storage, struct job_listing *listing, struct cancel *cancel,
 		     struct err *err);

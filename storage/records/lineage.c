@@ -4,6 +4,7 @@
 #include "base/text.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const char *const policy_names[] = {
 	[RESTORE_LATEST] = "latest",
@@ -110,22 +111,28 @@ static struct snapshot_id chain_predecessor(const struct lineage *lineage, uint3
 	};
 }
 
-size_t lineage_chain(const struct lineage *lineage, uint32_t newest, struct snapshot_id *chain)
+/* Fills `chain` with the positions of the snapshots on the chain that begins at `head`. */
+static size_t walk_chain(const struct lineage *lineage, struct snapshot_id head, size_t *chain)
 {
-	struct snapshot_id head = {.attempt = newest, .sequence = UINT32_MAX};
 	size_t count = 0, left = lineage->snapshot_count;
 
-	while (head.attempt > 0) {
-		for (; left > 0; left--) {
+	for (; head.attempt > 0; head = chain_predecessor(lineage, head.attempt))
+		for (; left > 0 && lineage->snapshots[left - 1].attempt >= head.attempt; left--) {
 			struct snapshot_id id = lineage->snapshots[left - 1];
 
-			if (id.attempt < head.attempt)
-				break;
 			if (id.attempt == head.attempt && id.sequence <= head.sequence)
-				chain[count++] = id;
+				chain[count++] = left - 1;
 		}
-		head = chain_predecessor(lineage, head.attempt);
-	}
+	return count;
+}
+
+size_t lineage_chain(const struct lineage *lineage, uint32_t newest, struct snapshot_id *chain)
+{
+	auto_free size_t *places = memory_new((lineage->snapshot_count + 1) * sizeof(*places));
+	size_t count = walk_chain(lineage, (struct snapshot_id){newest, UINT32_MAX}, places);
+
+	for (size_t i = 0; i < count; i++)
+		chain[i] = lineage->snapshots[places[i]];
 	return count;
 }
 
@@ -214,70 +221,31 @@ enum snapshot_state lineage_state(const struct lineage *lineage, struct snapshot
 	return SNAPSHOT_FENCED;
 }
 
-/* --- the states of all --- */
-
-/* The line that ends with the attempt in hand, oldest first: its snapshots up to `until` each. */
-struct line {
-	const struct lineage *lineage;
-	enum snapshot_state *states;
-	struct snapshot_id *heads;
-	size_t count;
-};
-
-/* What the head has from `sequence` on is left behind by this claim. */
-static void leave(struct line *line, struct snapshot_id *head, uint32_t sequence,
-		  const struct lineage_attempt *claim)
-{
-	const struct lineage *lineage = line->lineage;
-	size_t i = lineage_first_from(lineage, (struct snapshot_id){head->attempt, sequence});
-
-	for (;
-	     i < lineage->snapshot_count && snapshot_id_compare(lineage->snapshots[i], *head) <= 0;
-	     i++)
-		line->states[i] = state_by(claim, lineage->snapshots[i]);
-	head->sequence = sequence > 0 ? sequence - 1 : 0;
-}
-
-/* The claim continues from `start`: what is behind it in the line is left. */
-static void continue_from(struct line *line, const struct lineage_attempt *claim)
-{
-	struct snapshot_id start = claim->start;
-
-	while (line->count > 0 && line->heads[line->count - 1].attempt > start.attempt)
-		leave(line, &line->heads[--line->count], 0, claim);
-	if (line->count > 0 && line->heads[line->count - 1].attempt == start.attempt &&
-	    line->heads[line->count - 1].sequence > start.sequence)
-		leave(line, &line->heads[line->count - 1], start.sequence + 1, claim);
-}
-
-/* `start` was left behind before, and the line goes through it again. */
-static bool is_left_already(const struct line *line, struct snapshot_id start)
-{
-	struct snapshot_id last =
-		line->count > 0 ? line->heads[line->count - 1] : (struct snapshot_id){0};
-
-	return find_attempt(line->lineage, start.attempt) &&
-	       (last.attempt != start.attempt || last.sequence < start.sequence);
-}
-
 void lineage_states(const struct lineage *lineage, enum snapshot_state *states)
 {
-	struct line line = {.lineage = lineage, .states = states};
-	bool plain = true;
+	size_t count = lineage->snapshot_count, length;
+	auto_free size_t *chain = memory_new((count + 1) * sizeof(*chain));
+	auto_free bool *left = memory_new(count + 1), *led = memory_new(count + 1);
+	struct snapshot_id newest = {lineage_newest_attempt(lineage), UINT32_MAX};
 
-	line.heads = memory_new((lineage->attempt_count + 1) * sizeof(*line.heads));
-	for (size_t i = 0; i < lineage->snapshot_count; i++)
-		states[i] = SNAPSHOT_GOOD;
-	for (size_t i = 0; plain && i < lineage->attempt_count; i++) {
+	for (size_t i = 0; i < count; i++)
+		states[i] = SNAPSHOT_FENCED;
+	for (size_t i = 0; i < lineage->attempt_count; i++) {
 		const struct lineage_attempt *claim = &lineage->attempts[i];
 
-		if (counts(claim)) {
-			continue_from(&line, claim);
-			plain = !is_left_already(&line, claim->start);
-		}
-		line.heads[line.count++] = (struct snapshot_id){claim->number, UINT32_MAX};
+		if (!counts(claim))
+			continue;
+		memset(led, 0, count);
+		length = walk_chain(lineage, claim->start, chain);
+		for (size_t j = 0; j < length; j++)
+			led[chain[j]] = true;
+		for (size_t j = 0; j < count && lineage->snapshots[j].attempt < claim->number; j++)
+			if (!led[j] && !left[j]) {
+				left[j] = true;
+				states[j] = state_by(claim, lineage->snapshots[j]);
+			}
 	}
-	free(line.heads);
-	for (size_t i = 0; !plain && i < lineage->snapshot_count; i++)
-		states[i] = lineage_state(lineage, lineage->snapshots[i]);
+	length = walk_chain(lineage, newest, chain);
+	for (size_t j = 0; j < length; j++)
+		states[chain[j]] = SNAPSHOT_GOOD;
 }

@@ -19,7 +19,10 @@
 
 struct lineage_attempt {
 	uint32_t number;
-	bool known; /* `start` and `policy` are known */
+	bool claimed;       /* its claim is listed */
+	bool ended;         /* it has an end record */
+	int64_t claimed_ms; /* when its claim was put, by the store's clock; 0: unknown */
+	bool known;         /* `start` and `policy` are known */
 	/* Its claimer died before it had looked again (FORMAT.md, "Claiming"), and it has no
 	 * snapshot: what it chose does not count. */
 	bool unconfirmed;
@@ -70,8 +73,7 @@ size_t lineage_chain(const struct lineage *lineage, uint32_t newest, struct snap
 struct snapshot_id lineage_ask_next(const struct lineage *lineage, struct snapshot_id asked);
 
 /* Fills `states`, one for each of lineage->snapshots: GOOD for a snapshot on the chain; otherwise
- * FENCED, SUPERSEDED_BY_RESTORE or SUSPECT, according to the first claim that left it behind. In
- * linear time, as long as no claim names a snapshot that was left behind. */
+ * FENCED, SUPERSEDED_BY_RESTORE or SUSPECT, according to the first claim that left it behind. */
 void lineage_states(const struct lineage *lineage, enum snapshot_state *states);
 
 /* The same for one id, which need not be a snapshot of the lineage: a checkpoint that was never

@@ -37,32 +37,37 @@ static int recover_claim_from_parent(struct storage *storage, const struct linea
 	return 0;
 }
 
-static bool find_known(struct known_claims *known, int64_t put_ms, struct lineage_attempt *claim)
+/* What its claim says, if this process has read it. */
+static bool find_known(struct known_claims *known, struct lineage_attempt *attempt)
 {
 	bool found = false;
 
 	pthread_mutex_lock(&known->mutex);
-	for (size_t i = known->count; put_ms > 0 && !found && i > 0; i--) {
-		const struct known_claim *item = &known->items[i - 1];
+	for (size_t i = known->count; attempt->claimed_ms > 0 && !found && i > 0; i--) {
+		const struct lineage_attempt *claim = &known->items[i - 1];
 
-		found = item->claim.number == claim->number && item->put_ms == put_ms;
-		if (found)
-			*claim = item->claim;
+		found = claim->number == attempt->number &&
+			claim->claimed_ms == attempt->claimed_ms;
+		if (!found)
+			continue;
+		attempt->known = true;
+		attempt->start = claim->start;
+		attempt->suspect = claim->suspect;
+		attempt->policy = claim->policy;
 	}
 	pthread_mutex_unlock(&known->mutex);
 	return found;
 }
 
-void known_claims_add(struct known_claims *known, int64_t put_ms,
-		      const struct lineage_attempt *claim)
+void known_claims_add(struct known_claims *known, const struct lineage_attempt *claim)
 {
-	struct lineage_attempt same = {.number = claim->number};
+	struct lineage_attempt same = *claim;
 
-	if (put_ms <= 0 || find_known(known, put_ms, &same))
+	if (claim->claimed_ms <= 0 || find_known(known, &same))
 		return;
 	pthread_mutex_lock(&known->mutex);
 	known->items = memory_grow(known->items, known->count + 1, sizeof(*known->items));
-	known->items[known->count++] = (struct known_claim){put_ms, *claim};
+	known->items[known->count++] = *claim;
 	pthread_mutex_unlock(&known->mutex);
 }
 
@@ -71,35 +76,30 @@ static int read_claim(struct storage *storage, const void *about, void *answer,
 {
 	const struct job_listing *listing = about;
 	struct lineage_attempt *attempt = answer;
-	const struct lineage *lineage = &listing->lineage;
-	const struct attempt_records *records = &listing->records[attempt - lineage->attempts];
 	auto_free char *key = job_record_key_attempt(storage, attempt->number, "");
-	struct lineage_attempt claim = {.number = attempt->number};
+	struct lineage_attempt claim = *attempt;
 	auto_json json_t *body = NULL;
 	struct err own = {0};
 
 	if (!attempt->unread)
 		return 0;
+	attempt->unread = false;
+	attempt->policy = RESTORE_LATEST;
 	/* Another one is known by other records. */
-	if (records->claimed && !find_known(&storage->claims, records->claimed_ms, &claim)) {
+	if (attempt->claimed && !find_known(&storage->claims, attempt)) {
 		if (job_record_get(storage->transfer.store, key, RECORD_ATTEMPT, &body, cancel,
 				   &own) == 0)
 			claim.known = job_record_decode_claim(body, &claim);
 		else if (own.kind != ERR_CORRUPT && own.kind != ERR_NOT_FOUND)
 			return err_pass(err, &own);
-		if (claim.known)
-			known_claims_add(&storage->claims, records->claimed_ms, &claim);
+		if (claim.known) {
+			claim.unread = false;
+			*attempt = claim;
+			known_claims_add(&storage->claims, &claim);
+		}
 	}
-	claim.unconfirmed = attempt->unconfirmed;
-	if (!claim.known)
-		claim = (struct lineage_attempt){
-			.number = attempt->number,
-			.unconfirmed = attempt->unconfirmed,
-			.policy = RESTORE_LATEST,
-		};
-	*attempt = claim;
 	if (attempt->known ||
-	    recover_claim_from_parent(storage, lineage, attempt, cancel, &own) == 0)
+	    recover_claim_from_parent(storage, &listing->lineage, attempt, cancel, &own) == 0)
 		return 0;
 	return err_pass(err, &own);
 }

@@ -11,22 +11,15 @@
 
 struct job_listing;
 
-struct known_claim {
-	/* When the store says that it was put: in a store that was emptied, another claim has the
-	 * number. */
-	int64_t put_ms;
-	struct lineage_attempt claim;
-};
-
-/* The claims that a process has read. Thread-safe. */
+/* The claims that a process has read. In a store that was emptied, another one has the number, and
+ * was put at another time. Thread-safe. */
 struct known_claims {
 	pthread_mutex_t mutex;
-	struct known_claim *items;
+	struct lineage_attempt *items;
 	size_t count;
 };
-/* Ignores a `put_ms` of 0: unknown. */
-void known_claims_add(struct known_claims *known, int64_t put_ms,
-		      const struct lineage_attempt *claim);
+/* Ignores one whose claimed_ms is unknown. */
+void known_claims_add(struct known_claims *known, const struct lineage_attempt *claim);
 
 /* Fills the attempts of the lineage. ERR_VERSION: another version wrote one. */
 int listed_claims_read(struct storage *storage, const struct job_listing *listing,

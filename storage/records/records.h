@@ -9,19 +9,12 @@
  *	ask.h			asks a store several things at once
  *	job_records.h		keys and records of a job, and their reading and writing
  *	job_listing.c		lists a job: its attempts, its snapshots (job_records.h)
- *	pack_listing.h		lists packs, and holds a manifest against that
- *	lineage.h		PURE: attempts and snapshots -> the chain to continue from
+ *	pack_listing.h		lists packs, holds a manifest against that, and sets damaged ones
+ *aside lineage.h		PURE: attempts and snapshots -> the chain to continue from
  *	listed_claims.h		reads the claims of the attempts that are listed
- *	own_claim.h		whether the claim of this process still is in the store
- *	member_view.h		what this process sees of a gang's snapshot: all, or its part
+ *	own_claim.h		whether the claim of this process still is in the store, and whether
+ *				another attempt has taken over (storage_superseded())
  *	entry_list.h		sends and loads the list of a snapshot's files
- *	snapshot_catalogue.h	PURE: what manifests say, without their entries
- *	pack_table.h		PURE: packs by number, each key once
- *	pack_aside.h		sets damaged packs aside
- *
- * An operation, declared in storage_attempts.h and used through storage.h:
- *
- *	superseded.c		whether a newer attempt has been claimed, or the store was emptied
  */
 #ifndef STORAGE_RECORDS_H
 #define STORAGE_RECORDS_H
@@ -31,12 +24,8 @@
 #include "job_records.h"
 #include "lineage.h"
 #include "listed_claims.h"
-#include "member_view.h"
 #include "own_claim.h"
-#include "pack_aside.h"
 #include "pack_listing.h"
-#include "pack_table.h"
-#include "snapshot_catalogue.h"
 #include "storage_handle.h"
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "listed_claims.h"
 #include "own_claim.h"
-#include "snapshot_catalogue.h"
 #include "storage/format/snapshot_id.h"
 #include "storage/storage.h"
 #include "storage/transfer/transfer.h"
@@ -21,6 +20,39 @@ struct known_manifest {
 	struct snapshot_id id;
 	struct bytes record;
 	int64_t read_ms; /* monotonic */
+};
+
+/* A manifest as an object. */
+struct manifest_object {
+	uint64_t size;
+	int64_t put_ms; /* by the store's clock; 0: unknown */
+};
+
+/* The records of a job by name. `lineage` has the attempts, with what those of their claims say
+ * that were read, and the ids of the snapshots. */
+struct job_listing {
+	struct lineage lineage;
+	struct manifest_object *manifests; /* one per snapshot */
+	struct store_listing singles;      /* the objects below attempts/ */
+	struct store_listing packs;
+	/* The newest attempt up to which nobody relies on orphaned packs (FORMAT.md); 0: none. */
+	uint32_t swept;
+	/* When the attempts were asked for, of CLOCK_MONOTONIC. */
+	int64_t listed_ms;
+};
+
+/* What was asked for ahead of a claim (first_look.h). */
+struct first_look {
+	struct store_listing draining;
+	int64_t draining_until_ms; /* 0: there is none */
+	struct job_listing listing;
+	int64_t listing_until_ms;
+	bool of_opening;
+	/* The newest snapshot, if its manifest was read (job_record_get_known_head()), and the
+	 * packs that were put for it. */
+	struct snapshot_id newest, read;
+	struct store_listing packs;
+	int64_t newest_until_ms;
 };
 
 struct storage {
@@ -40,10 +72,10 @@ struct storage {
 	/* Opened to claim an attempt. */
 	bool will_claim;
 	bool answers_at_once; /* it is on a local disk */
-	/* What was asked for ahead of that; or NULL. */
-	struct first_look *first_look;
-	/* The manifests that this process has read. */
-	struct snapshot_catalogue catalogue;
+	struct first_look first_look;
+	/* Of the manifests that the last inventory has read, newest first (inventory.h). */
+	struct known_snapshot *known;
+	size_t known_count;
 	/* Worker threads for reading and hashing. */
 	unsigned threads;
 	bool read_only;
@@ -51,8 +83,6 @@ struct storage {
 	bool emptied;
 	/* A save of this process has found the store full. */
 	bool found_full;
-	/* The room for a claim was used: it is to be kept again once there is some. */
-	bool used_claim_room;
 	/* What the store has said then. */
 	char full_reason[160];
 	/* Of all that were in the store when the claim of the attempt was there; none: nothing
@@ -62,7 +92,7 @@ struct storage {
 	uint32_t swept_at_claim;
 	/* index_warmup() has run once. */
 	bool warmed;
-	/* What was set aside when it was listed last (pack_aside.h). */
+	/* What was set aside when it was listed last (pack_listing.h). */
 	struct store_listing aside;
 	/* Set by storage_set_gang(): 0 members for who looks at all of a snapshot. */
 	struct {

@@ -7,7 +7,6 @@
 #include "storage/records/records.h"
 #include "storage/storage.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,10 +49,10 @@ static void fill_end(struct attempt_summary *past, json_t *body)
 static int ask_claim(struct storage *storage, const void *about, void *answer,
 		     struct cancel *cancel, struct err *err)
 {
-	const struct attempt_records *records = about;
+	const struct lineage_attempt *listed = about;
 	struct attempt_summary *past = answer;
 	auto_free char *key = job_record_key_attempt(storage, past->number, "");
-	struct lineage_attempt claim = {.number = past->number};
+	struct lineage_attempt claim = *listed;
 	auto_json json_t *body = NULL;
 
 	if (get_record(storage, key, RECORD_ATTEMPT, &body, cancel, err) < 0)
@@ -62,7 +61,7 @@ static int ask_claim(struct storage *storage, const void *about, void *answer,
 	if (!claim.known)
 		return 0;
 	fill_claim(past, &claim, body);
-	known_claims_add(&storage->claims, records->claimed_ms, &claim);
+	known_claims_add(&storage->claims, &claim);
 	return 0;
 }
 
@@ -112,8 +111,8 @@ static int read_history(struct storage *storage, size_t most, struct attempt_his
 
 		past->number = lineage->attempts[at].number;
 		count_snapshots(lineage, past);
-		questions[count++] = (struct question){ask_claim, &listing->records[at], past};
-		if (listing->records[at].ended)
+		questions[count++] = (struct question){ask_claim, &lineage->attempts[at], past};
+		if (lineage->attempts[at].ended)
 			questions[count++] = (struct question){ask_end, NULL, past};
 	}
 	/* Whoever reads the history is about to claim. */
@@ -187,91 +186,73 @@ int storage_get_notes(struct storage *storage, uint32_t attempt, const char *kin
 
 /* --- the ledgers of all attempts --- */
 
-/* The notes of one attempt: positions in the list. */
-struct note_group {
-	uint32_t attempt;
-	size_t first, end;
-};
-
 struct ledgers_read {
 	struct storage *storage;
 	uint32_t oldest;
-	ledger_fn *take;
-	void *arg;
-	struct cancel *cancel;
 	struct store_listing notes;
-	struct note_group *groups;
-	size_t count;
-	pthread_mutex_t mutex; /* held while a ledger is taken */
+	struct bytes *parts; /* one for each note; of other notes, and of what is gone: empty */
+	struct cancel *cancel;
 };
 
-static void collect_groups(struct ledgers_read *reading)
+/* The attempt that the note is of; 0: of none that is wanted. */
+static uint32_t attempt_of(const struct ledgers_read *reading, size_t at)
 {
 	size_t prefix = strlen("jobs//notes/") + strlen(reading->storage->transfer.job);
-	struct note_group *last = NULL;
 	const char *rest;
 	uint32_t number;
 
-	reading->groups = memory_new((reading->notes.count + 1) * sizeof(*reading->groups));
-	for (size_t i = 0; i < reading->notes.count; i++) {
-		if (!job_record_parse_leading_number(reading->notes.items[i].key + prefix, &number,
-						     &rest) ||
-		    *rest != '/' || number < reading->oldest)
-			continue;
-		if (!last || last->attempt != number) {
-			last = &reading->groups[reading->count++];
-			*last = (struct note_group){number, i, i};
-		}
-		last->end = i + 1;
-	}
+	return job_record_parse_leading_number(reading->notes.items[at].key + prefix, &number,
+					       &rest) &&
+			       *rest == '/' && number >= reading->oldest
+		       ? number
+		       : 0;
 }
 
-/* One that is not there any more is of an attempt that was forgotten: it has no ledger. */
-static int read_group(void *arg, size_t at, struct err *err)
+/* One that is not there any more is of an attempt that was forgotten. */
+static int read_part(void *arg, size_t at, struct err *err)
 {
 	struct ledgers_read *reading = arg;
-	const struct note_group *group = &reading->groups[at];
+	const char *key = reading->notes.items[at].key;
 	struct store *store = reading->storage->transfer.store;
-	auto_(bytes_release) struct bytes ledger = {0};
 
-	for (size_t i = group->first; i < group->end; i++) {
-		const char *key = reading->notes.items[i].key;
+	return attempt_of(reading, at) == 0 || !text_starts(strrchr(key, '/') + 1, "ledger-") ||
+			       store->ops->get(store, key, 0, STORE_TO_END, &reading->parts[at],
+					       reading->cancel, err) == 0 ||
+			       err->kind == ERR_NOT_FOUND
+		       ? 0
+		       : -1;
+}
 
-		if (!text_starts(strrchr(key, '/') + 1, "ledger-") ||
-		    store->ops->get(store, key, 0, STORE_TO_END, &ledger, reading->cancel, err) ==
-			    0)
-			continue;
-		return err->kind == ERR_NOT_FOUND ? 0 : -1;
+static void take_ledgers(struct ledgers_read *reading, ledger_fn *take, void *arg)
+{
+	for (size_t i = 0, end; i < reading->notes.count; i = end) {
+		uint32_t number = attempt_of(reading, i);
+		auto_(bytes_release) struct bytes ledger = {0};
+
+		for (end = i; end < reading->notes.count && attempt_of(reading, end) == number;
+		     end++)
+			(void)bytes_append(&ledger, reading->parts[end].data,
+					   reading->parts[end].size, NULL);
+		if (number > 0 && ledger.size > 0)
+			take(arg, number, &ledger);
 	}
-	if (ledger.size == 0)
-		return 0;
-	pthread_mutex_lock(&reading->mutex);
-	reading->take(reading->arg, group->attempt, &ledger);
-	pthread_mutex_unlock(&reading->mutex);
-	return 0;
 }
 
 int storage_each_ledger(struct storage *storage, uint32_t oldest, ledger_fn *take, void *arg,
 			struct cancel *cancel, struct err *err)
 {
-	struct ledgers_read reading = {
-		.storage = storage,
-		.oldest = oldest,
-		.take = take,
-		.arg = arg,
-		.cancel = cancel,
-	};
+	struct ledgers_read reading = {.storage = storage, .oldest = oldest, .cancel = cancel};
 	auto_free char *prefix = text_format("jobs/%s/notes/", storage->transfer.job);
-	struct store *store = storage->transfer.store;
-	int result;
+	int result = job_records_list_keys(storage, prefix, &reading.notes, cancel, err);
 
-	if (store->ops->list(store, prefix, STORE_ALL, &reading.notes, cancel, err) < 0)
-		return err_wrap(err, "cannot read the ledgers of job %s", storage->transfer.job);
-	pthread_mutex_init(&reading.mutex, NULL);
-	collect_groups(&reading);
-	result = parallel_each(reading.count, THREADS_MOST, read_group, &reading, err);
-	pthread_mutex_destroy(&reading.mutex);
-	free(reading.groups);
+	reading.parts = memory_new(reading.notes.count * sizeof(*reading.parts));
+	if (result == 0)
+		result = parallel_each(reading.notes.count, THREADS_MOST, read_part, &reading, err);
+	if (result == 0)
+		take_ledgers(&reading, take, arg);
+	for (size_t i = 0; i < reading.notes.count; i++)
+		bytes_release(&reading.parts[i]);
+	free(reading.parts);
 	store_listing_release(&reading.notes);
 	return result < 0
 		       ? err_wrap(err, "cannot read the ledgers of job %s", storage->transfer.job)

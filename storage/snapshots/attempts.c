@@ -435,7 +435,7 @@ static int ask_own(struct storage *storage, const void *about, void *answer, str
 static void note_own_claim(struct claiming *claiming, const struct attempt *claimed)
 {
 	struct storage *storage = claiming->storage;
-	const struct lineage_attempt claim = {
+	struct lineage_attempt claim = {
 		.number = claimed->number,
 		.known = true,
 		.start = claimed->start,
@@ -444,7 +444,8 @@ static void note_own_claim(struct claiming *claiming, const struct attempt *clai
 	};
 
 	own_claim_note_time(storage, &claiming->listing, claimed->number);
-	known_claims_add(&storage->claims, storage->own_claim.put_ms, &claim);
+	claim.claimed_ms = storage->own_claim.put_ms;
+	known_claims_add(&storage->claims, &claim);
 }
 
 /* Also if a newer attempt has taken over already: its claimer may have listed the snapshots before
@@ -533,23 +534,6 @@ static int claim_until_stable(struct claiming *claiming, struct attempt *attempt
 	return err_set(err, ERR_RETRY, "attempts or snapshots come faster than it can look");
 }
 
-/* In a full store there is room that was kept for this. */
-static int claim_with_room(struct claiming *claiming, struct attempt *attempt, struct err *err)
-{
-	struct storage *storage = claiming->storage;
-	struct err own = {0};
-
-	if (claim_until_stable(claiming, attempt, &own) == 0)
-		return 0;
-	if (own.kind == ERR_NO_SPACE &&
-	    claim_room_use(storage->transfer.store, storage->transfer.job, claiming->cancel)) {
-		storage->used_claim_room = true;
-		if (claim_until_stable(claiming, attempt, &own) == 0)
-			return 0;
-	}
-	return err_pass(err, &own);
-}
-
 /* It costs a moment at most, and no start depends on it. A retention run forgets them as they come;
  * this is for jobs that have none, and reads all claims, so it is done once in a while. */
 static void forget_after_claim(struct claiming *claiming)
@@ -574,12 +558,11 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
 		.claim = claim,
 		.cancel = cancel,
 	};
-
 	struct err own = {0};
 
 	*attempt = (struct attempt){0};
 	storage->earlier_claim = storage->own_claim;
-	if (claim_with_room(&claiming, attempt, &own) < 0) {
+	if (claim_until_stable(&claiming, attempt, &own) < 0) {
 		if (own.kind == ERR_NO_SPACE)
 			attempt->number = 0;
 		else
@@ -588,8 +571,6 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
 		store_explain_full(storage->transfer.job, err);
 		return err_wrap(err, "cannot claim an attempt of job %s", storage->transfer.job);
 	}
-	if (!storage->used_claim_room && !claim_room_is_listed(storage, &claiming.listing))
-		claim_room_keep(storage, cancel);
 	forget_after_claim(&claiming);
 	job_records_trim_memory();
 	return 0;

@@ -114,7 +114,7 @@ static int find_newest_attempt(struct storage *storage, uint32_t *number, bool *
 		return -1;
 	count = listing.lineage.attempt_count;
 	*number = count > 0 ? listing.lineage.attempts[count - 1].number : 0;
-	*ended = count > 0 && listing.records[count - 1].ended;
+	*ended = count > 0 && listing.lineage.attempts[count - 1].ended;
 	return 0;
 }
 

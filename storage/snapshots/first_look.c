@@ -8,13 +8,6 @@
 
 #define SERVES_MS 5000
 
-static struct first_look *get_look(struct storage *storage)
-{
-	if (!storage->first_look)
-		storage->first_look = memory_new(sizeof(*storage->first_look));
-	return storage->first_look;
-}
-
 static bool still_serves(int64_t *until_ms)
 {
 	bool serves = clock_monotonic_ms() < *until_ms;
@@ -26,7 +19,7 @@ static bool still_serves(int64_t *until_ms)
 void first_look_keep_draining(struct storage *storage, struct store_listing *draining,
 			      int64_t asked_ms)
 {
-	struct first_look *look = get_look(storage);
+	struct first_look *look = &storage->first_look;
 
 	store_listing_release(&look->draining);
 	look->draining = *draining;
@@ -36,9 +29,9 @@ void first_look_keep_draining(struct storage *storage, struct store_listing *dra
 
 bool first_look_take_draining(struct storage *storage, struct store_listing *draining)
 {
-	struct first_look *look = storage->first_look;
+	struct first_look *look = &storage->first_look;
 
-	if (!look || !still_serves(&look->draining_until_ms))
+	if (!still_serves(&look->draining_until_ms))
 		return false;
 	*draining = look->draining;
 	look->draining = (struct store_listing){0};
@@ -47,7 +40,7 @@ bool first_look_take_draining(struct storage *storage, struct store_listing *dra
 
 void first_look_keep(struct storage *storage, struct job_listing *listing, bool of_opening)
 {
-	struct first_look *look = get_look(storage);
+	struct first_look *look = &storage->first_look;
 
 	job_listing_release(&look->listing);
 	look->listing = *listing;
@@ -58,9 +51,9 @@ void first_look_keep(struct storage *storage, struct job_listing *listing, bool 
 
 bool first_look_take(struct storage *storage, struct job_listing *listing, bool of_opening)
 {
-	struct first_look *look = storage->first_look;
+	struct first_look *look = &storage->first_look;
 
-	if (!look || look->of_opening != of_opening || !still_serves(&look->listing_until_ms))
+	if (look->of_opening != of_opening || !still_serves(&look->listing_until_ms))
 		return false;
 	*listing = look->listing;
 	look->listing = (struct job_listing){0};
@@ -102,7 +95,7 @@ static int ask_packs(struct storage *storage, const void *about, void *answer,
 size_t first_look_add(struct storage *storage, struct snapshot_id newest,
 		      struct question *questions, size_t count)
 {
-	struct first_look *look = get_look(storage);
+	struct first_look *look = &storage->first_look;
 
 	store_listing_release(&look->packs);
 	look->newest = newest;
@@ -115,21 +108,20 @@ size_t first_look_add(struct storage *storage, struct snapshot_id newest,
 
 void first_look_added(struct storage *storage)
 {
-	get_look(storage)->newest_until_ms = clock_monotonic_ms() + SERVES_MS;
+	storage->first_look.newest_until_ms = clock_monotonic_ms() + SERVES_MS;
 }
 
 bool first_look_has(struct storage *storage, struct snapshot_id id)
 {
-	struct first_look *look = storage->first_look;
+	struct first_look *look = &storage->first_look;
 
-	return look && snapshot_id_compare(look->read, id) == 0 &&
-	       still_serves(&look->newest_until_ms);
+	return snapshot_id_compare(look->read, id) == 0 && still_serves(&look->newest_until_ms);
 }
 
 bool first_look_take_packs(struct storage *storage, const struct manifest *manifest,
 			   struct store_listing *packs)
 {
-	struct first_look *look = storage->first_look;
+	struct first_look *look = &storage->first_look;
 	auto_free char *prefix = prefix_of(manifest->id);
 	char *prefixes[PACK_LISTINGS_MOST];
 	size_t count = pack_listing_named_prefixes(storage, manifest, prefixes);
@@ -144,12 +136,9 @@ bool first_look_take_packs(struct storage *storage, const struct manifest *manif
 	return true;
 }
 
-void first_look_free(struct first_look *look)
+void first_look_release(struct first_look *look)
 {
-	if (!look)
-		return;
 	store_listing_release(&look->draining);
 	store_listing_release(&look->packs);
 	job_listing_release(&look->listing);
-	free(look);
 }

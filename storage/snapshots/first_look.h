@@ -9,19 +9,6 @@
 
 #include "storage/records/records.h"
 
-struct first_look {
-	struct store_listing draining;
-	int64_t draining_until_ms; /* 0: there is none */
-	struct job_listing listing;
-	int64_t listing_until_ms;
-	bool of_opening;
-	/* The newest snapshot, if its manifest was read (job_record_get_known_head()), and the
-	 * packs that were put for it. */
-	struct snapshot_id newest, read;
-	struct store_listing packs;
-	int64_t newest_until_ms;
-};
-
 /* Each moves what it is given. `asked_ms`: when it was listed, of CLOCK_MONOTONIC. */
 void first_look_keep_draining(struct storage *storage, struct store_listing *draining,
 			      int64_t asked_ms);
@@ -42,6 +29,6 @@ bool first_look_has(struct storage *storage, struct snapshot_id id);
 bool first_look_take_packs(struct storage *storage, const struct manifest *manifest,
 			   struct store_listing *packs);
 
-void first_look_free(struct first_look *look);
+void first_look_release(struct first_look *look);
 
 #endif

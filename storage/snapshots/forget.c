@@ -36,27 +36,6 @@ static void forgetting_release(struct forgetting *forgetting)
 }
 AUTO(struct forgetting, forgetting_release);
 
-/* What a `forget` that was killed has left looks like a pin. */
-static int drop_left_pins(struct forgetting *forgetting, struct err *err)
-{
-	struct snapshot_list *list = &forgetting->inventory.list;
-
-	for (size_t i = 0; i < list->count; i++) {
-		bool left;
-
-		if (forgetting->reasons[i] != 1u << KEEP_PINNED)
-			continue;
-		if (pin_place_is_left(forgetting->storage, list->items[i].id, &left,
-				      forgetting->cancel, err) < 0)
-			return -1;
-		if (!left)
-			continue;
-		list->items[i].pinned = false;
-		forgetting->reasons[i] = 0;
-	}
-	return 0;
-}
-
 /* Its save has found the store full. As long as it is the newest, nobody else commits, and what is
  * to go cannot be needed any more, however young it is. In a gang the others save as well. */
 static uint32_t attempt_without_room(const struct forgetting *forgetting)
@@ -110,8 +89,6 @@ static int apply_policy(struct forgetting *forgetting, struct err *err)
 	forgetting->gone = memory_new(inventory->list.count * sizeof(*forgetting->gone));
 	retention_decide(&forgetting->request->policy, inventory->list.items, inventory->list.count,
 			 clock_wall_ms(), forgetting->reasons);
-	if (drop_left_pins(forgetting, err) < 0)
-		return -1;
 	for (size_t i = 0; i < inventory->list.count; i++)
 		forgetting->gone[i] = forgetting->reasons[i] == 0;
 	return 0;
@@ -168,23 +145,17 @@ static int remove_manifest(struct forgetting *forgetting, struct snapshot_id id,
 			   bool *pinned, struct err *err)
 {
 	struct store *store = forgetting->storage->transfer.store;
-	enum pin_place_outcome outcome = PIN_PLACE_REMOVED;
-	struct pin_place place;
-	int result = 0;
+	int result;
 
-	if (pin_place_take(forgetting->storage, id, &place, forgetting->cancel, err) < 0)
+	if (pin_forbid(forgetting->storage, id, pinned, forgetting->cancel, err) < 0)
 		return -1;
-	*pinned = place.pinned;
-	if (!*pinned) {
-		fault_point("before_manifest_remove");
-		result = store->ops->remove(store, key, forgetting->cancel, err);
-		fault_point("after_manifest_remove");
-	}
 	if (*pinned)
-		outcome = PIN_PLACE_KEPT;
-	else if (result < 0)
-		outcome = garbage_is_refusal(err) ? PIN_PLACE_KEPT : PIN_PLACE_UNKNOWN;
-	pin_place_leave(forgetting->storage, id, &place, outcome, forgetting->cancel);
+		return 0;
+	fault_point("before_manifest_remove");
+	result = store->ops->remove(store, key, forgetting->cancel, err);
+	fault_point("after_manifest_remove");
+	if (result == 0)
+		pin_allow(forgetting->storage, id, forgetting->cancel);
 	return result;
 }
 
@@ -244,10 +215,6 @@ int storage_forget(struct storage *storage, const struct forget_request *request
 	if (garbage_collect_packs(storage, &forgetting.inventory, forgetting.gone, &rule,
 				  &result->collected, &result->refused, cancel, err) < 0)
 		return -1;
-	if (storage->used_claim_room && result->collected.packs_removed > 0) {
-		claim_room_keep(storage, cancel);
-		storage->used_claim_room = false;
-	}
 	/* It is not what the caller asked for, and may not fail: the next run does what is left. */
 	if (!request->dry_run && !request->is_stuck)
 		(void)attempt_forget_run(storage, &forgetting.inventory.listing, ATTEMPTS_AT_ONCE,

@@ -26,6 +26,7 @@ struct collection {
 	bool *named;       /* per pack */
 	size_t *condemned; /* positions in `packs` */
 	size_t condemned_count;
+	bool leftovers; /* some are newer than the newest good snapshot */
 	pthread_mutex_t mutex;
 	/* under mutex while packs are removed */
 	struct garbage_result *result;
@@ -153,10 +154,16 @@ static bool is_settled(const struct inventory *inventory, int64_t now_ms, int64_
 {
 	const struct job_listing *listing = &inventory->listing;
 	size_t count = listing->lineage.attempt_count;
-	const struct attempt_records *newest = count ? &listing->records[count - 1] : NULL;
+	const struct lineage_attempt *newest = count ? &listing->lineage.attempts[count - 1] : NULL;
 
 	return newest && newest->ended && newest->claimed_ms > 0 &&
 	       newest->claimed_ms <= now_ms - age_ms;
+}
+
+/* Newer than the newest good snapshot: an attempt that is claimed meanwhile might rely on it. */
+static bool is_leftover(const struct collection *collection, const char *name)
+{
+	return snapshot_id_compare(retention_pack_id(name), collection->newest_good) > 0;
 }
 
 static void select_packs(struct collection *collection, int64_t now_ms)
@@ -180,19 +187,15 @@ static void select_packs(struct collection *collection, int64_t now_ms)
 		};
 		enum pack_verdict verdict = retention_judge_pack(&pack, newest, now_ms, age_ms);
 
-		if (verdict == PACK_COLLECT)
+		if (verdict == PACK_COLLECT) {
 			collection->condemned[collection->condemned_count++] = i;
+			collection->leftovers |= is_leftover(collection, object->key + prefix);
+		}
 		if (verdict != PACK_DEFER)
 			continue;
 		collection->result->packs_deferred++;
 		collection->result->bytes_deferred += object->size;
 	}
-}
-
-/* Newer than the newest good snapshot: an attempt that is claimed meanwhile might rely on it. */
-static bool is_leftover(const struct collection *collection, const char *name)
-{
-	return snapshot_id_compare(retention_pack_id(name), collection->newest_good) > 0;
 }
 
 static void defer_packs(struct collection *collection, bool leftovers_alone)
@@ -213,17 +216,6 @@ static void defer_packs(struct collection *collection, bool leftovers_alone)
 	collection->condemned_count = left;
 }
 
-static bool has_leftovers(const struct collection *collection)
-{
-	for (size_t i = 0; i < collection->condemned_count; i++) {
-		size_t at = collection->condemned[i];
-
-		if (is_leftover(collection, pack_name(collection, &collection->packs.items[at])))
-			return true;
-	}
-	return false;
-}
-
 /* Whoever claims after the look for new claims that follows sees this record, and does without the
  * leftovers. A full store may have no room for it: then they wait until the others have made some.
  */
@@ -236,7 +228,7 @@ static int sweep_leftovers(struct collection *collection, struct err *err)
 	auto_json json_t *body = NULL;
 	struct err own = {0};
 
-	if (!has_leftovers(collection))
+	if (!collection->leftovers)
 		return 0;
 	random_hex(nonce);
 	body = json_pack("{s:I, s:s, s:s, s:s}", "attempt", (json_int_t)newest, "nonce", nonce,

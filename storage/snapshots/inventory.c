@@ -2,6 +2,8 @@
 
 #include "base/json.h"
 #include "base/workers.h"
+#include "pin_place.h"
+#include "snapshots.h"
 #include "storage/format/format.h"
 
 #include <stdbool.h>
@@ -9,94 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * What manifests say about packs, in the order in which it is checked: by pack, and within
- * one by place.
- */
-
-const struct chunk *pack_reference_chunk(const struct pack_reference *reference)
-{
-	if (reference->piece)
-		return &reference->piece->chunk;
-	return reference->entry ? &reference->entry->chunks[reference->number] : NULL;
-}
-
-bool pack_reference_is_of_pack(const struct pack_reference *reference)
-{
-	return !reference->entry && !reference->piece;
-}
-
-static int compare_references(const void *a, const void *b)
-{
-	const struct pack_reference *first = a, *second = b;
-	const struct chunk *x = pack_reference_chunk(first), *y = pack_reference_chunk(second);
-	int by_key = strcmp(first->key, second->key);
-
-	if (by_key != 0 || !x || !y)
-		return by_key != 0 ? by_key : (x != NULL) - (y != NULL);
-	return (x->offset > y->offset) - (x->offset < y->offset);
-}
-
-void pack_references_sort(struct pack_references *references)
-{
-	if (references->count > 0)
-		qsort(references->items, references->count, sizeof(*references->items),
-		      compare_references);
-}
-
-static void add_reference(struct pack_references *references, struct pack_reference reference)
-{
-	size_t count = references->count;
-
-	if ((count & (count - 1)) == 0)
-		references->items = memory_grow(references->items, count ? 2 * count : 1,
-						sizeof(*references->items));
-	reference.key = reference.manifest->packs[reference.pack].key;
-	references->items[references->count++] = reference;
-}
-
-void pack_references_add(struct pack_references *references, const struct manifest *manifest)
-{
-	for (size_t i = 0; i < manifest->pack_count; i++)
-		add_reference(references, (struct pack_reference){.manifest = manifest, .pack = i});
-	for (size_t i = 0; i < manifest->piece_count; i++)
-		add_reference(references,
-			      (struct pack_reference){.manifest = manifest,
-						      .pack = manifest->pieces[i].chunk.pack,
-						      .piece = &manifest->pieces[i]});
-	for (size_t i = 0; i < manifest->entry_count; i++) {
-		const struct entry *entry = &manifest->entries[i];
-
-		for (size_t j = 0; entry->type == ENTRY_FILE && j < chunk_count(entry->size); j++)
-			if (entry->chunks[j].codec != CHUNK_ZERO)
-				add_reference(references,
-					      (struct pack_reference){.manifest = manifest,
-								      .pack = entry->chunks[j].pack,
-								      .entry = entry,
-								      .number = j});
-	}
-}
-
-size_t pack_references_of_one(const struct pack_reference *first, size_t left)
-{
-	size_t count = 0;
-
-	while (count < left && strcmp(first->key, first[count].key) == 0)
-		count++;
-	return count;
-}
-
-void pack_references_release(struct pack_references *references)
-{
-	free(references->items);
-	*references = (struct pack_references){0};
-}
-
 #define THREADS_MOST 16
-#define REMEMBERED_LEAST 4
 
-/* One that is larger is decoded alone: that takes a few hundred megabytes. */
-#define LARGE_MANIFEST ((uint64_t)8 << 20)
+/* What is remembered of packs takes some 20 MB at most. */
+#define KNOWN_PACKS_MOST ((size_t)256 << 10)
 
 /* Beside a job that saves and forgets ten times a second. */
 #define LISTINGS_MOST 8
@@ -105,8 +23,7 @@ struct scan {
 	struct storage *storage;
 	struct inventory *inventory;
 	struct cancel *cancel;
-	pthread_mutex_t large; /* held while a large manifest is in memory */
-	pthread_mutex_t mutex; /* of the catalogue */
+	struct known_snapshot *known; /* what is known by now: one for each snapshot */
 };
 
 /* --- one snapshot --- */
@@ -140,40 +57,53 @@ static void find_named_packs(struct storage *storage, const struct manifest *man
 	}
 }
 
-/* What is known of the manifest from before; false: nothing. */
-static bool recall_snapshot(struct scan *scan, const struct manifest_object *object,
-			    struct snapshot_info *info, struct manifest *manifest)
+/* Newest first. */
+static int compare_infos(const void *a, const void *b)
 {
-	const struct snapshot_catalogue *catalogue = &scan->storage->catalogue;
-	const struct catalogue_entry *entry;
+	const struct snapshot_info *first = a, *second = b;
 
-	pthread_mutex_lock(&scan->mutex);
-	entry = snapshot_catalogue_find(catalogue, info->id, object);
-	if (entry) {
-		enum snapshot_state state = info->state;
+	return snapshot_id_compare(second->id, first->id);
+}
 
-		*info = entry->info;
-		info->state = state;
-		manifest->packs = snapshot_catalogue_packs(catalogue, entry, &manifest->pack_count);
-	}
-	pthread_mutex_unlock(&scan->mutex);
-	return entry != NULL;
+static void known_snapshot_release(struct known_snapshot *known)
+{
+	for (size_t i = 0; i < known->pack_count; i++)
+		free(known->packs[i].key);
+	free(known->packs);
+	*known = (struct known_snapshot){.info.id = known->info.id};
+}
+
+/* Moves what an earlier inventory has read. Each is wanted by one thread alone. */
+static bool recall_snapshot(const struct storage *storage, struct snapshot_id id,
+			    const struct manifest_object *object, struct known_snapshot *known)
+{
+	const struct known_snapshot wanted = {.info.id = id};
+	struct known_snapshot *old =
+		storage->known_count ? bsearch(&wanted, storage->known, storage->known_count,
+					       sizeof(wanted), compare_infos)
+				     : NULL;
+
+	if (!old || object->put_ms <= 0 || old->object.put_ms != object->put_ms ||
+	    old->object.size != object->size)
+		return false;
+	*known = *old;
+	*old = (struct known_snapshot){.info.id = id};
+	return true;
 }
 
 static int read_snapshot(struct scan *scan, const struct manifest_object *object,
-			 struct snapshot_info *info, struct manifest *manifest, struct err *err)
+			 struct known_snapshot *known, struct err *err)
 {
-	struct snapshot_info said;
+	auto_(manifest_release) struct manifest manifest = {0};
 
-	if (job_record_get_manifest_head(scan->storage, info->id, manifest, scan->cancel, err) < 0)
+	if (job_record_get_manifest_head(scan->storage, known->info.id, &manifest, scan->cancel,
+					 err) < 0)
 		return -1;
-	fill_snapshot_info(manifest, info);
-	said = *info;
-	said.state = SNAPSHOT_GOOD;
-	pthread_mutex_lock(&scan->mutex);
-	snapshot_catalogue_add(&scan->storage->catalogue, &said, object, manifest->packs,
-			       manifest->pack_count);
-	pthread_mutex_unlock(&scan->mutex);
+	fill_snapshot_info(&manifest, &known->info);
+	known->object = *object;
+	known->pack_count = manifest.pack_count;
+	known->packs = steal(&manifest.packs);
+	manifest.pack_count = 0;
 	return 0;
 }
 
@@ -185,41 +115,30 @@ static int load_snapshot(struct scan *scan, size_t at, bool recall, struct err *
 		&listing->manifests[scan->inventory->list.count - 1 - at];
 	struct snapshot_info *info = &scan->inventory->list.items[at];
 	struct inventory_packs *names = &scan->inventory->names[at];
-	auto_(manifest_release) struct manifest manifest = {0};
+	struct known_snapshot *known = &scan->known[at];
+	enum snapshot_state state = info->state;
 	struct manifest named = {0};
-	int result;
 
-	names->cached = recall && recall_snapshot(scan, object, info, &named);
-	if (!names->cached) {
-		if (read_snapshot(scan, object, info, &manifest, err) < 0) {
-			names->unknown = true;
-			return -1;
-		}
-		named.packs = manifest.packs;
-		named.pack_count = manifest.pack_count;
+	names->cached = recall && recall_snapshot(scan->storage, info->id, object, known);
+	if (!names->cached && read_snapshot(scan, object, known, err) < 0) {
+		names->unknown = true;
+		return -1;
 	}
+	*info = known->info;
+	info->state = state;
+	named.packs = known->packs;
+	named.pack_count = known->pack_count;
 	find_named_packs(scan->storage, &named, &listing->packs, names);
-	result = pack_listing_check(scan->storage, &named, &listing->packs, err);
-	if (names->cached)
-		free(named.packs);
-	return result;
+	return pack_listing_check(scan->storage, &named, &listing->packs, err);
 }
 
 static int inspect_snapshot(struct scan *scan, size_t at, bool recall, struct err *err)
 {
 	struct snapshot_info *info = &scan->inventory->list.items[at];
-	size_t oldest_first = scan->inventory->list.count - 1 - at;
-	bool large = scan->inventory->listing.manifests[oldest_first].size > LARGE_MANIFEST;
 	struct err own = {0};
-	int result;
 
 	info->step = -1;
-	if (large)
-		pthread_mutex_lock(&scan->large);
-	result = load_snapshot(scan, at, recall, &own);
-	if (large)
-		pthread_mutex_unlock(&scan->large);
-	if (result == 0)
+	if (load_snapshot(scan, at, recall, &own) == 0)
 		return 0;
 	/* Damage is a result that is listed; a store that cannot be read is an error. */
 	if (own.kind != ERR_CORRUPT && own.kind != ERR_NOT_FOUND && own.kind != ERR_VERSION)
@@ -269,43 +188,52 @@ static int inspect_newest(struct scan *scan, struct err *err)
 		if (!inventory->names[i].cached)
 			return 0;
 		inventory_packs_release(&inventory->names[i]);
-		*info = (struct snapshot_info){.id = info->id, .state = info->state};
+		known_snapshot_release(&scan->known[i]);
 		if (inspect_snapshot(scan, i, false, err) < 0)
 			return -1;
 		if (info->state == SNAPSHOT_GOOD)
 			return 0;
-		snapshot_catalogue_remove(&scan->storage->catalogue, info->id);
 	}
 	return 0;
+}
+
+void inventory_forget_known(struct storage *storage)
+{
+	for (size_t i = 0; i < storage->known_count; i++)
+		known_snapshot_release(&storage->known[i]);
+	free(steal(&storage->known));
+	storage->known_count = 0;
+}
+
+/* A manifest never changes, so a job that saves and forgets for weeks reads each once. */
+static void remember(struct scan *scan)
+{
+	size_t packs = 0;
+
+	inventory_forget_known(scan->storage);
+	scan->storage->known = scan->known;
+	scan->storage->known_count = scan->inventory->list.count;
+	for (size_t i = 0; i < scan->storage->known_count; i++) {
+		packs += scan->known[i].pack_count;
+		if (packs > KNOWN_PACKS_MOST)
+			known_snapshot_release(&scan->known[i]);
+	}
 }
 
 static int inspect_snapshots(struct storage *storage, struct inventory *inventory,
 			     struct cancel *cancel, struct err *err)
 {
 	struct scan scan = {.storage = storage, .inventory = inventory, .cancel = cancel};
-	const struct lineage *lineage = &inventory->listing.lineage;
 	int result;
 
-	pthread_mutex_init(&scan.mutex, NULL);
-	pthread_mutex_init(&scan.large, NULL);
-	/* A job that saves and forgets for weeks must not remember all of it. */
-	if (storage->catalogue.count > 2 * (lineage->snapshot_count + REMEMBERED_LEAST))
-		snapshot_catalogue_keep(&storage->catalogue, lineage->snapshots,
-					lineage->snapshot_count);
+	scan.known = memory_new(inventory->list.count * sizeof(*scan.known));
+	for (size_t i = 0; i < inventory->list.count; i++)
+		scan.known[i].info.id = inventory->list.items[i].id;
 	result = parallel_each(inventory->list.count, THREADS_MOST, inspect_recalled, &scan, err);
 	if (result == 0)
 		result = inspect_newest(&scan, err);
-	pthread_mutex_destroy(&scan.large);
-	pthread_mutex_destroy(&scan.mutex);
+	remember(&scan);
 	return result;
-}
-
-/* Newest first. */
-static int compare_infos(const void *a, const void *b)
-{
-	const struct snapshot_info *first = a, *second = b;
-
-	return snapshot_id_compare(second->id, first->id);
 }
 
 struct snapshot_info *inventory_find(const struct inventory *inventory, struct snapshot_id id)
@@ -327,9 +255,13 @@ static int mark_pins(struct storage *storage, struct inventory *inventory, struc
 		return -1;
 	for (size_t i = 0; i < count; i++) {
 		struct snapshot_info *info = inventory_find(inventory, pins[i]);
+		enum pin_record pin;
 
-		if (info)
-			info->pinned = true;
+		if (!info)
+			continue;
+		if (pin_read(storage, pins[i], &pin, cancel, err) < 0)
+			return -1;
+		info->pinned = pin == PIN_PINNED;
 	}
 	return 0;
 }
@@ -343,8 +275,7 @@ static void mark_started_from(struct inventory *inventory)
 	for (size_t i = 0; i < lineage->attempt_count; i++) {
 		struct snapshot_info *info = inventory_find(inventory, lineage->attempts[i].start);
 
-		if (info &&
-		    (!inventory->listing.records[i].ended || i == lineage->attempt_count - 1))
+		if (info && (!lineage->attempts[i].ended || i == lineage->attempt_count - 1))
 			info->started_from = true;
 	}
 }

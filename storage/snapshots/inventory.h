@@ -24,8 +24,18 @@ struct inventory {
 	struct inventory_packs *names;
 };
 
-/* Reads all manifests that this process has not read, 16 at a time and large ones one at a time;
- * that of the newest good snapshot in any case. A damaged snapshot is marked in the list and is no
+/* What a manifest said that this process has read. */
+struct known_snapshot {
+	/* Nothing of state, pins or packs. The first member, by which it is found. */
+	struct snapshot_info info;
+	/* Another object under the same name is another snapshot. A size of 0: it was not read. */
+	struct manifest_object object;
+	struct manifest_pack *packs;
+	size_t pack_count;
+};
+
+/* Reads all manifests that this process has not read, 16 at a time; that of the
+ * newest good snapshot in any case. A damaged snapshot is marked in the list and is no
  * error. The caller frees with inventory_release(). */
 int inventory_read(struct storage *storage, struct inventory *inventory, struct cancel *cancel,
 		   struct err *err);
@@ -45,35 +55,5 @@ int inventory_read_packs(struct storage *storage, struct snapshot_id id,
 			 struct cancel *cancel, struct err *err);
 void inventory_packs_release(struct inventory_packs *names);
 AUTO(struct inventory_packs, inventory_packs_release);
-
-/* That a pack exists, that it holds one chunk of a file (`entry`), or a piece of the list of files
- * (`piece`). All borrowed from the manifest. */
-struct pack_reference {
-	const char *key;
-	const struct manifest *manifest;
-	size_t pack; /* in the manifest's table */
-	const struct entry *entry;
-	size_t number; /* of the chunk */
-	const struct manifest_piece *piece;
-};
-
-/* Zero-initialise. */
-struct pack_references {
-	struct pack_reference *items; /* owned */
-	size_t count;
-};
-
-/* All that it says. Chunks of zeros are in no pack. The manifest stays where it is. */
-void pack_references_add(struct pack_references *references, const struct manifest *manifest);
-void pack_references_sort(struct pack_references *references);
-void pack_references_release(struct pack_references *references);
-AUTO(struct pack_references, pack_references_release);
-
-/* How many of the `left` from here on are of the first one's pack, once they are sorted. */
-size_t pack_references_of_one(const struct pack_reference *first, size_t left);
-/* It says only that the pack exists. */
-bool pack_reference_is_of_pack(const struct pack_reference *reference);
-/* The chunk that it is about; NULL: it is about none. */
-const struct chunk *pack_reference_chunk(const struct pack_reference *reference);
 
 #endif

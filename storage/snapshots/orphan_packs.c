@@ -3,9 +3,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/workers.h"
+#include "retention.h"
 #include "storage/format/format.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,21 +26,6 @@ struct search {
 
 /* --- choosing --- */
 
-static bool parse_key(const char *key, const char *prefix, struct snapshot_id *id)
-{
-	uint64_t attempt, sequence;
-	char numbers[2][16];
-
-	if (!text_starts(key, prefix) ||
-	    sscanf(key + strlen(prefix), "packs/%15[0-9]/%15[0-9]-", numbers[0], numbers[1]) != 2)
-		return false;
-	if (!text_to_u64(numbers[0], UINT32_MAX, &attempt) ||
-	    !text_to_u64(numbers[1], UINT32_MAX, &sequence))
-		return false;
-	*id = (struct snapshot_id){(uint32_t)attempt, (uint32_t)sequence};
-	return true;
-}
-
 static int compare_texts(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -60,9 +45,9 @@ size_t orphan_packs_select(const struct store_listing *packs, const char *prefix
 	for (size_t i = packs->count; i > 0 && count < most; i--) {
 		const struct store_object *pack = &packs->items[i - 1];
 		const char *key = pack->key + strlen(prefix);
-		struct snapshot_id id;
+		struct snapshot_id id = retention_pack_id(key);
 
-		if (!parse_key(pack->key, prefix, &id))
+		if (snapshot_id_is_none(id))
 			continue;
 		if (snapshot_id_compare(id, behind) <= 0)
 			break;

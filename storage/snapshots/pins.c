@@ -39,14 +39,8 @@ static json_t *pin_body(struct storage *storage, struct snapshot_id id, bool for
 
 /* --- its place --- */
 
-enum pin_record {
-	PIN_NONE,
-	PIN_PINNED,
-	PIN_LEFT, /* by a `forget`, under way or killed */
-};
-
-static int read_pin(struct storage *storage, struct snapshot_id id, enum pin_record *pin,
-		    struct cancel *cancel, struct err *err)
+int pin_read(struct storage *storage, struct snapshot_id id, enum pin_record *pin,
+	     struct cancel *cancel, struct err *err)
 {
 	auto_free char *key = job_record_key_pin(storage, id);
 	auto_json json_t *body = NULL;
@@ -55,7 +49,7 @@ static int read_pin(struct storage *storage, struct snapshot_id id, enum pin_rec
 	/* One that cannot be understood may be a pin. */
 	*pin = PIN_PINNED;
 	if (job_record_get(storage->transfer.store, key, RECORD_PIN, &body, cancel, &own) == 0)
-		*pin = json_true_or(body, "forgetting", false) ? PIN_LEFT : PIN_PINNED;
+		*pin = json_true_or(body, "forgetting", false) ? PIN_FORGETTING : PIN_PINNED;
 	else if (own.kind == ERR_NOT_FOUND)
 		*pin = PIN_NONE;
 	else if (own.kind != ERR_CORRUPT && own.kind != ERR_VERSION)
@@ -63,81 +57,31 @@ static int read_pin(struct storage *storage, struct snapshot_id id, enum pin_rec
 	return 0;
 }
 
-int pin_place_is_left(struct storage *storage, struct snapshot_id id, bool *left,
-		      struct cancel *cancel, struct err *err)
-{
-	enum pin_record pin;
-
-	*left = false;
-	if (read_pin(storage, id, &pin, cancel, err) < 0)
-		return -1;
-	*left = pin == PIN_LEFT;
-	return 0;
-}
-
-/* Below tmp/, where garbage collection removes it if its process is killed. */
-static char *sign_prefix(const struct storage *storage, struct snapshot_id id)
-{
-	char text[SNAPSHOT_ID_TEXT];
-
-	return text_format("tmp/forgetting-%s-%s-", storage->transfer.job,
-			   snapshot_id_format(id, text));
-}
-
-/* A full store takes no sign, and no pin either. */
-static int put_sign(struct storage *storage, struct snapshot_id id, struct pin_place *place,
-		    struct cancel *cancel, struct err *err)
-{
-	struct store *store = storage->transfer.store;
-	auto_free char *prefix = sign_prefix(storage, id);
-	char nonce[33];
-	struct err own = {0};
-
-	random_hex(nonce);
-	place->sign = text_format("%s%s", prefix, nonce);
-	if (store->ops->put(store, place->sign, "forgetting\n", 11, STORE_UNIQUE, cancel, &own) <
-		    0 &&
-	    own.kind != ERR_NO_SPACE)
-		return err_pass(err, &own);
-	return 0;
-}
-
-int pin_place_take(struct storage *storage, struct snapshot_id id, struct pin_place *place,
-		   struct cancel *cancel, struct err *err)
+int pin_forbid(struct storage *storage, struct snapshot_id id, bool *pinned, struct cancel *cancel,
+	       struct err *err)
 {
 	auto_free char *key = job_record_key_pin(storage, id);
 	auto_json json_t *body = pin_body(storage, id, true);
 	enum pin_record pin;
 	struct err own = {0};
 
-	*place = (struct pin_place){0};
-	place->own = job_record_put(storage->transfer.store, key, RECORD_PIN, body, NULL, cancel,
-				    &own) == 0;
-	if (place->own)
+	*pinned = false;
+	if (job_record_put(storage->transfer.store, key, RECORD_PIN, body, NULL, cancel, &own) == 0)
 		return 0;
 	if (own.kind != ERR_EXISTS && own.kind != ERR_NO_SPACE)
 		return err_pass(err, &own);
-	if (put_sign(storage, id, place, cancel, err) < 0 ||
-	    read_pin(storage, id, &pin, cancel, err) < 0) {
-		pin_place_leave(storage, id, place, PIN_PLACE_KEPT, cancel);
+	if (pin_read(storage, id, &pin, cancel, err) < 0)
 		return -1;
-	}
-	place->pinned = pin == PIN_PINNED;
+	*pinned = pin == PIN_PINNED;
 	return 0;
 }
 
-void pin_place_leave(struct storage *storage, struct snapshot_id id, struct pin_place *place,
-		     enum pin_place_outcome outcome, struct cancel *cancel)
+void pin_allow(struct storage *storage, struct snapshot_id id, struct cancel *cancel)
 {
 	auto_free char *key = job_record_key_pin(storage, id);
 	struct store *store = storage->transfer.store;
 
-	if (outcome == PIN_PLACE_REMOVED || (outcome == PIN_PLACE_KEPT && place->own))
-		(void)store->ops->remove(store, key, cancel, NULL);
-	if (place->sign && outcome != PIN_PLACE_UNKNOWN)
-		(void)store->ops->remove(store, place->sign, cancel, NULL);
-	free(place->sign);
-	*place = (struct pin_place){0};
+	(void)store->ops->remove(store, key, cancel, NULL);
 }
 
 /* --- the pin --- */
@@ -146,37 +90,17 @@ static int check_not_forgotten(struct storage *storage, struct snapshot_id id,
 			       struct cancel *cancel, struct err *err)
 {
 	char text[SNAPSHOT_ID_TEXT];
-	bool left;
+	enum pin_record pin;
 
-	if (pin_place_is_left(storage, id, &left, cancel, err) < 0)
+	if (pin_read(storage, id, &pin, cancel, err) < 0)
 		return -1;
-	if (!left)
+	if (pin != PIN_FORGETTING)
 		return 0;
 	snapshot_id_format(id, text);
 	return err_set(err, ERR_RETRY,
-		       "snapshot %s is just being forgotten; if no `forget` runs, one was killed: "
-		       "unpin %s, and pin it again",
+		       "snapshot %s is just being forgotten; if no `forget` runs, one was killed, "
+		       "or was refused the removal: unpin %s, and pin it again",
 		       text, text);
-}
-
-/* The pin is in its place. Who had looked there before may still remove the snapshot; who looks
- * later keeps it. */
-static int check_no_signs(struct storage *storage, struct snapshot_id id, struct cancel *cancel,
-			  struct err *err)
-{
-	auto_(store_listing_release) struct store_listing signs = {0};
-	auto_free char *prefix = sign_prefix(storage, id);
-	struct store *store = storage->transfer.store;
-	char text[SNAPSHOT_ID_TEXT];
-
-	if (store->ops->list(store, prefix, STORE_ALL, &signs, cancel, err) < 0)
-		return -1;
-	if (signs.count == 0)
-		return 0;
-	return err_set(err, ERR_RETRY,
-		       "snapshot %s may just be being forgotten: pin it again in a moment, to "
-		       "see whether it has stayed",
-		       snapshot_id_format(id, text));
 }
 
 int storage_pin(struct storage *storage, struct snapshot_id id, struct cancel *cancel,
@@ -195,8 +119,6 @@ int storage_pin(struct storage *storage, struct snapshot_id id, struct cancel *c
 		return err_wrap(err, "cannot pin");
 	}
 	if (own.kind == ERR_EXISTS && check_not_forgotten(storage, id, cancel, err) < 0)
-		return err_wrap(err, "cannot pin");
-	if (check_no_signs(storage, id, cancel, err) < 0)
 		return err_wrap(err, "cannot pin");
 	/* It may have been forgotten before. */
 	if (check_snapshot(storage, id, cancel, &own) == 0)

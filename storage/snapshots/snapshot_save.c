@@ -28,11 +28,12 @@ static int compare_items(const void *a, const void *b)
 	return strcmp(first->entry.path, second->entry.path);
 }
 
-static bool tree_has(const struct file_tree *tree, size_t count, const char *path)
+static bool tree_has(const struct file_tree *tree, const char *path)
 {
 	struct file_tree_item wanted = {.entry.path = (char *)path};
 
-	return count && bsearch(&wanted, tree->items, count, sizeof(wanted), compare_items);
+	return tree->count &&
+	       bsearch(&wanted, tree->items, tree->count, sizeof(wanted), compare_items);
 }
 
 /* The chunks as the index has them; false: one of them is not in the store. */
@@ -50,62 +51,36 @@ static bool find_chunks(struct storage *storage, struct entry *entry)
 	return true;
 }
 
-/* Moves the entry into the tree. It has no stamp, so that the next save reads the file. */
-static void add_item(struct file_tree *tree, struct entry *entry)
+/* The entry as the snapshot is to have it: the file of a hard link, which may be gone or written
+ * over, becomes a file of its own. NULL: of a directory. */
+static struct entry *content_of(const struct manifest *parent, struct entry *entry)
 {
-	tree->items = memory_grow(tree->items, tree->count + 1, sizeof(tree->items[0]));
-	tree->items[tree->count++] =
-		(struct file_tree_item){.entry = *entry, .fd = -1, .read = true, .unsettled = true};
-	*entry = (struct entry){0};
+	if (entry->type == ENTRY_HARDLINK)
+		entry = (struct entry *)manifest_find(parent, entry->target);
+	return entry && entry->type != ENTRY_DIRECTORY ? entry : NULL;
 }
 
-/* `known`: so many items of the tree are sorted; those behind them were added here. */
-static void add_directories(struct file_tree *tree, size_t known, struct manifest *parent,
-			    const char *path)
+/* It has no stamp, so that the next save reads the file. */
+static void add_item(struct file_tree *tree, const char *path, const struct entry *content)
+{
+	struct file_tree_item item = {.fd = -1, .read = true, .unsettled = true};
+
+	item.entry.path = text_copy(path);
+	entry_copy(content, &item.entry);
+	tree->items = memory_grow(tree->items, tree->count + 1, sizeof(tree->items[0]));
+	tree->items[tree->count++] = item;
+}
+
+/* Marks the directories above the path that the tree lacks. */
+static void carry_directories(const struct file_tree *tree, const struct manifest *parent,
+			      const char *path, bool *carried)
 {
 	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
 		auto_free char *directory = text_format("%.*s", (int)(slash - path), path);
+		const struct entry *entry = manifest_find(parent, directory);
 
-		if (tree_has(tree, known, directory))
-			continue;
-		for (size_t i = 0; i < parent->entry_count; i++)
-			if (parent->entries[i].type == ENTRY_DIRECTORY &&
-			    text_equal(parent->entries[i].path, directory))
-				add_item(tree, &parent->entries[i]);
-	}
-}
-
-static const struct entry *find_file(const struct manifest *manifest, const char *path)
-{
-	for (size_t i = 0; i < manifest->entry_count; i++)
-		if (manifest->entries[i].type == ENTRY_FILE &&
-		    text_equal(manifest->entries[i].path, path))
-			return &manifest->entries[i];
-	return NULL;
-}
-
-/* Before its files are moved: a link needs the content of its file. What the link is to may be gone
- * or written over, so it becomes a file of its own, of the same chunks. */
-static void carry_links(struct storage *storage, const struct save_request *request,
-			struct file_tree *tree, size_t known, struct manifest *parent)
-{
-	for (size_t i = 0; i < parent->entry_count; i++) {
-		const struct entry *link = &parent->entries[i], *file;
-		struct entry entry;
-
-		if (link->type != ENTRY_HARDLINK || !request->carried(request->arg, link->path) ||
-		    tree_has(tree, known, link->path))
-			continue;
-		file = find_file(parent, link->target);
-		if (!file)
-			continue;
-		entry = (struct entry){.path = text_copy(link->path)};
-		entry_copy(file, &entry);
-		if (find_chunks(storage, &entry)) {
-			add_directories(tree, known, parent, entry.path);
-			add_item(tree, &entry);
-		}
-		entry_release(&entry);
+		if (entry && entry->type == ENTRY_DIRECTORY && !tree_has(tree, directory))
+			carried[entry - parent->entries] = true;
 	}
 }
 
@@ -120,25 +95,32 @@ static int carry_over(struct storage *storage, const struct save_request *reques
 		      struct file_tree *tree, struct cancel *cancel, struct err *err)
 {
 	auto_(manifest_release) struct manifest parent = {0};
-	size_t known = tree->count;
+	auto_free bool *carried = NULL;
 
 	if (!request->carried || snapshot_id_is_none(request->parent) ||
 	    (request->carries && !request->carries(request->arg)))
 		return 0;
 	if (job_record_get_manifest(storage, request->parent, &parent, cancel, err) < 0)
 		return -1;
-	carry_links(storage, request, tree, known, &parent);
+	carried = memory_new(parent.entry_count + 1);
 	for (size_t i = 0; i < parent.entry_count; i++) {
-		struct entry *entry = &parent.entries[i];
+		const char *path = parent.entries[i].path;
+		struct entry *content = content_of(&parent, &parent.entries[i]);
 
-		if ((entry->type != ENTRY_FILE && entry->type != ENTRY_SYMLINK) ||
-		    !request->carried(request->arg, entry->path) ||
-		    tree_has(tree, known, entry->path) || !find_chunks(storage, entry))
+		if (!content || !request->carried(request->arg, path) || tree_has(tree, path) ||
+		    !find_chunks(storage, content))
 			continue;
-		add_directories(tree, known, &parent, entry->path);
-		add_item(tree, entry);
+		carried[i] = true;
+		carry_directories(tree, &parent, path, carried);
 	}
-	if (tree->count > known)
+	for (size_t i = 0; i < parent.entry_count; i++) {
+		struct entry *content = content_of(&parent, &parent.entries[i]);
+
+		if (carried[i])
+			add_item(tree, parent.entries[i].path,
+				 content ? content : &parent.entries[i]);
+	}
+	if (tree->count > 0)
 		qsort(tree->items, tree->count, sizeof(tree->items[0]), compare_items);
 	return 0;
 }
@@ -228,40 +210,43 @@ static void pack_numbers_assign(const struct chunk_index *index, struct manifest
  * another attempt has taken over; puts the manifest, or as a member of a gang its part; and looks
  * once more whether it is in force. */
 
-struct snapshot_commit {
+#define PROGRESS_EVERY_MS 250
+#define POLL_EVERY_MS 20
+
+struct saving {
 	struct storage *storage;
 	const struct save_request *request;
+	struct packing packing;
 	struct cancel *cancel;
+	uint64_t bytes_total;
 	/* No commit: a pack that the manifest names is gone or damaged. */
 	bool packs_missing;
 	/* A newer attempt was seen before the manifest was put once more. */
 	bool overtaken;
 	/* Of a gang. */
 	enum gang_outcome outcome;
+	_Atomic int64_t next_progress_ms;
 };
 
-static int snapshot_commit(struct snapshot_commit *commit, const struct manifest *manifest,
-			   uint64_t *bytes, struct err *err);
-
 /* `listing`: of the attempts; NULL: they are listed. */
-static int check_not_superseded(const struct snapshot_commit *commit,
-				const struct job_listing *listing, struct err *err)
+static int check_not_superseded(const struct saving *saving, const struct job_listing *listing,
+				struct err *err)
 {
-	return own_claim_check_newer(commit->storage, commit->request->id.attempt, listing,
-				     commit->cancel, err);
+	return own_claim_check_newer(saving->storage, saving->request->id.attempt, listing,
+				     saving->cancel, err);
 }
 
 /* The next try sends what was in them. */
-static void drop_missing_packs(struct snapshot_commit *commit, const struct manifest *manifest,
+static void drop_missing_packs(struct saving *saving, const struct manifest *manifest,
 			       const struct store_listing *packs)
 {
-	struct chunk_index *index = &commit->storage->transfer.index;
+	struct chunk_index *index = &saving->storage->transfer.index;
 
 	for (size_t i = 0; i < manifest->pack_count; i++) {
 		struct manifest_pack *named = &manifest->packs[i];
 		struct manifest one = {.packs = named, .pack_count = 1};
 
-		if (pack_listing_check(commit->storage, &one, packs, NULL) < 0)
+		if (pack_listing_check(saving->storage, &one, packs, NULL) < 0)
 			chunk_index_key_lost(index, named->key);
 	}
 }
@@ -274,7 +259,7 @@ static int ask_named_packs(struct storage *storage, const void *about, void *ans
 
 /* A pack may have been removed, or set aside, since the one who relies on it has seen it last: all
  * that the manifest names is looked up after the last byte was sent. */
-static int look_before_commit(struct snapshot_commit *commit, const struct manifest *manifest,
+static int look_before_commit(struct saving *saving, const struct manifest *manifest,
 			      struct err *err)
 {
 	auto_(store_listing_release) struct store_listing packs = {0};
@@ -283,15 +268,15 @@ static int look_before_commit(struct snapshot_commit *commit, const struct manif
 					 {job_records_ask_singles, NULL, &attempts}};
 	struct err own = {0};
 
-	if (ask_at_once(commit->storage, lists, 2, commit->cancel, err) < 0)
+	if (ask_at_once(saving->storage, lists, 2, saving->cancel, err) < 0)
 		return -1;
-	if (pack_listing_check(commit->storage, manifest, &packs, &own) == 0)
-		return check_not_superseded(commit, &attempts, err);
-	drop_missing_packs(commit, manifest, &packs);
-	commit->packs_missing = true;
+	if (pack_listing_check(saving->storage, manifest, &packs, &own) == 0)
+		return check_not_superseded(saving, &attempts, err);
+	drop_missing_packs(saving, manifest, &packs);
+	saving->packs_missing = true;
 	err_set(err, ERR_RETRY, "a part that is in the store already is no use: %s", own.text);
 	/* A store that was emptied lacks our claim too, and that says more. */
-	(void)check_not_superseded(commit, &attempts, err);
+	(void)check_not_superseded(saving, &attempts, err);
 	return -1;
 }
 
@@ -305,26 +290,26 @@ static bool is_started_from(const struct lineage *lineage, struct snapshot_id id
 
 /* Whether a newer claim leaves the snapshot behind. One that is not confirmed yet may be at any
  * moment: it counts here. */
-static int find_left_behind(struct snapshot_commit *commit, bool *left, struct err *err)
+static int find_left_behind(struct saving *saving, bool *left, struct err *err)
 {
 	auto_(job_listing_release) struct job_listing listing = {0};
 	struct lineage *lineage = &listing.lineage;
 
-	if (job_records_list_lineage(commit->storage, &listing, commit->cancel, err) < 0 ||
-	    listed_claims_read(commit->storage, &listing, commit->cancel, err) < 0)
+	if (job_records_list_lineage(saving->storage, &listing, saving->cancel, err) < 0 ||
+	    listed_claims_read(saving->storage, &listing, saving->cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < lineage->attempt_count; i++)
-		if (lineage->attempts[i].number > commit->request->id.attempt)
+		if (lineage->attempts[i].number > saving->request->id.attempt)
 			lineage->attempts[i].unconfirmed = false;
-	*left = lineage_state(lineage, commit->request->id) == SNAPSHOT_FENCED;
+	*left = lineage_state(lineage, saving->request->id) == SNAPSHOT_FENCED;
 	/* The claims alone say so: in a full store it may be gone already. */
 	if (*left)
 		return 0;
 	for (size_t i = 0; i < lineage->snapshot_count; i++)
-		if (snapshot_id_compare(lineage->snapshots[i], commit->request->id) == 0)
+		if (snapshot_id_compare(lineage->snapshots[i], saving->request->id) == 0)
 			return 0;
 	/* Newer attempts may have removed it, behind what they have saved since. */
-	if (is_started_from(lineage, commit->request->id))
+	if (is_started_from(lineage, saving->request->id))
 		return 0;
 	return err_set(err, ERR_RETRY, "it has been removed");
 }
@@ -332,13 +317,13 @@ static int find_left_behind(struct snapshot_commit *commit, bool *left, struct e
 /* A newer attempt may have been claimed between the look before the commit and the commit. Unless
  * it starts from here, this snapshot is kept, but nobody goes on from it. If that cannot be looked
  * up, nobody is told that it is durable. */
-static int check_in_force(struct snapshot_commit *commit, struct err *err)
+static int check_in_force(struct saving *saving, struct err *err)
 {
-	uint32_t own = commit->request->id.attempt, newest = own;
+	uint32_t own = saving->request->id.attempt, newest = own;
 	bool left = false;
 
-	if (storage_superseded(commit->storage, own, &newest, commit->cancel, err) < 0 ||
-	    (newest > own && find_left_behind(commit, &left, err) < 0))
+	if (storage_superseded(saving->storage, own, &newest, saving->cancel, err) < 0 ||
+	    (newest > own && find_left_behind(saving, &left, err) < 0))
 		return err_wrap(err, "it is in the store, but whether another attempt had taken "
 				     "over before is not known");
 	if (left)
@@ -353,73 +338,60 @@ static int check_in_force(struct snapshot_commit *commit, struct err *err)
  * have started from it and removed it since: it would be there again, without its packs. */
 static int check_put_again(void *arg, struct err *err)
 {
-	struct snapshot_commit *commit = arg;
+	struct saving *saving = arg;
 
-	if (check_not_superseded(commit, NULL, err) == 0)
+	if (check_not_superseded(saving, NULL, err) == 0)
 		return 0;
-	commit->overtaken = err->kind == ERR_EXISTS;
+	saving->overtaken = err->kind == ERR_EXISTS;
 	return -1;
 }
 
 /* The newer attempt says whether it was there: then it has started from it. */
-static int settle_overtaken(struct snapshot_commit *commit, struct err *err)
+static int settle_overtaken(struct saving *saving, struct err *err)
 {
 	auto_(job_listing_release) struct job_listing listing = {0};
 	struct err own = {0};
 
-	if (job_records_list_lineage(commit->storage, &listing, commit->cancel, &own) < 0 ||
-	    listed_claims_read(commit->storage, &listing, commit->cancel, &own) < 0)
+	if (job_records_list_lineage(saving->storage, &listing, saving->cancel, &own) < 0 ||
+	    listed_claims_read(saving->storage, &listing, saving->cancel, &own) < 0)
 		return err_set(err, own.kind, "%s: whether it was put before is not known: %.300s",
 			       err->text, own.text);
-	return is_started_from(&listing.lineage, commit->request->id) ? 0 : -1;
+	return is_started_from(&listing.lineage, saving->request->id) ? 0 : -1;
 }
 
-static int put_manifest(struct snapshot_commit *commit, const struct manifest *manifest,
-			uint64_t *bytes, struct err *err)
+static int put_manifest(struct saving *saving, const struct manifest *manifest, uint64_t *bytes,
+			struct err *err)
 {
-	auto_free char *key = job_record_key_snapshot(commit->storage, manifest->id);
+	auto_free char *key = job_record_key_snapshot(saving->storage, manifest->id);
 	auto_json json_t *body = manifest_encode(manifest, err);
-	const struct put_again again = {check_put_again, commit};
+	const struct put_again again = {check_put_again, saving};
 
 	if (!body)
 		return -1;
 	fault_point("before_manifest_put");
-	if (job_record_put_asking(commit->storage->transfer.store, key, RECORD_SNAPSHOT, body,
-				  bytes, &again, commit->cancel, err) < 0 &&
-	    (!commit->overtaken || settle_overtaken(commit, err) < 0))
+	if (job_record_put_asking(saving->storage->transfer.store, key, RECORD_SNAPSHOT, body,
+				  bytes, &again, saving->cancel, err) < 0 &&
+	    (!saving->overtaken || settle_overtaken(saving, err) < 0))
 		return -1;
 	fault_point("after_manifest_put");
 	return 0;
 }
 
 /* Every pack must have been sent. `bytes`: of the manifest. */
-static int snapshot_commit(struct snapshot_commit *commit, const struct manifest *manifest,
-			   uint64_t *bytes, struct err *err)
+static int snapshot_commit(struct saving *saving, const struct manifest *manifest, uint64_t *bytes,
+			   struct err *err)
 {
 	int result;
 
-	if (look_before_commit(commit, manifest, err) < 0)
+	if (look_before_commit(saving, manifest, err) < 0)
 		return -1;
-	if (storage_is_member(commit->storage))
-		result = gang_commit(commit->storage, commit->request, manifest, &commit->outcome,
-				     commit->cancel, err);
+	if (storage_is_member(saving->storage))
+		result = gang_commit(saving->storage, saving->request, manifest, &saving->outcome,
+				     saving->cancel, err);
 	else
-		result = put_manifest(commit, manifest, bytes, err);
-	return result < 0 ? -1 : check_in_force(commit, err);
+		result = put_manifest(saving, manifest, bytes, err);
+	return result < 0 ? -1 : check_in_force(saving, err);
 }
-
-#define PROGRESS_EVERY_MS 250
-#define POLL_EVERY_MS 20
-
-struct saving {
-	struct storage *storage;
-	const struct save_request *request;
-	struct packing packing;
-	uint64_t bytes_total;
-	uint64_t bytes_before; /* sent by an early upload */
-	struct snapshot_commit commit;
-	_Atomic int64_t next_progress_ms;
-};
 
 /* --- progress --- */
 
@@ -493,7 +465,7 @@ static int wait_until_sent(struct saving *saving, struct err *err)
 	struct pack_uploader *uploader = saving->packing.uploader;
 
 	while (!pack_uploader_wait(uploader, POLL_EVERY_MS)) {
-		pack_uploader_poll(uploader, saving->packing.cancel);
+		pack_uploader_poll(uploader, saving->cancel);
 		report_progress(saving, saving->bytes_total);
 	}
 	return pack_uploader_check(uploader, err);
@@ -508,12 +480,9 @@ static int commit_snapshot(struct saving *saving, struct file_tree *tree,
 	unsigned chunks_kept = atomic_load(&packing->chunks_kept);
 	bool is_member = storage_is_member(saving->storage);
 	uint64_t manifest_bytes = 0, sent;
-	uint32_t running = 0;
 
-	for (size_t i = 0; i < tree->count; i++) {
+	for (size_t i = 0; i < tree->count; i++)
 		file_tree_mark(&tree->items[i], saving->storage->transfer.boot);
-		running += tree->items[i].entry.running;
-	}
 	fill_manifest_header(saving, tree, &manifest);
 	move_entries(tree, &manifest);
 	if (is_member)
@@ -523,7 +492,7 @@ static int commit_snapshot(struct saving *saving, struct file_tree *tree,
 	    wait_until_sent(saving, err) < 0)
 		return -1;
 	pack_numbers_assign(&saving->storage->transfer.index, &manifest);
-	if (snapshot_commit(&saving->commit, &manifest, &manifest_bytes, err) < 0)
+	if (snapshot_commit(saving, &manifest, &manifest_bytes, err) < 0)
 		return -1;
 	if (is_member && gang_manifest_strip(&manifest, saving->storage->gang.member, err) < 0)
 		return -1;
@@ -532,16 +501,13 @@ static int commit_snapshot(struct saving *saving, struct file_tree *tree,
 	pack_uploader_free(steal(&saving->storage->transfer.uploader));
 	chunk_index_replace(&saving->storage->transfer.index, &manifest);
 	saving->storage->transfer.append_progress = (struct append_progress){0};
-	if (saving->commit.outcome == GANG_COMMITTED && is_member)
-		gang_commit_settled(saving->storage, packing->cancel);
+	if (saving->outcome == GANG_COMMITTED && is_member)
+		gang_commit_settled(saving->storage, saving->cancel);
 	*result = (struct save_result){
 		.id = saving->request->id,
 		.files = manifest.files,
-		.running_files = running,
-		.running_files_lost = tree->lost,
 		.bytes = manifest.bytes,
 		.bytes_sent = sent + manifest_bytes,
-		.bytes_sent_before = saving->bytes_before,
 		.chunks_sent = chunks_sent,
 		.chunks_kept = chunks_kept,
 		.left_out = tree->left_out,
@@ -606,7 +572,7 @@ static int open_tree(struct saving *saving, struct file_tree *tree, struct save_
 		.arg = request->arg,
 	};
 
-	if (file_tree_open(request->directory, &choice, tree, saving->packing.cancel, err) < 0)
+	if (file_tree_open(request->directory, &choice, tree, saving->cancel, err) < 0)
 		return -1;
 	if (note_empty(tree, result, err) < 0)
 		return -1;
@@ -647,7 +613,7 @@ static int save_snapshot(struct saving *saving, struct save_result *result, stru
 		return -1;
 	}
 	if (index_warmup(saving->storage, saving->request->parent, saving->request->id.attempt,
-			 saving->packing.cancel, err) < 0)
+			 saving->cancel, err) < 0)
 		return -1;
 	if (send_changed_files(saving, &tree, err) < 0) {
 		result->changed = err->kind == ERR_RETRY &&
@@ -656,7 +622,7 @@ static int save_snapshot(struct saving *saving, struct save_result *result, stru
 	}
 	if (note_empty(&tree, result, err) < 0)
 		return -1;
-	if (carry_over(saving->storage, saving->request, &tree, saving->packing.cancel, err) < 0 ||
+	if (carry_over(saving->storage, saving->request, &tree, saving->cancel, err) < 0 ||
 	    note_unwanted(&tree, saving->request, result, err) < 0)
 		return -1;
 	return commit_snapshot(saving, &tree, result, err);
@@ -673,14 +639,14 @@ static int save_nothing(struct saving *saving, struct save_result *result, struc
 	if (!storage_is_member(storage))
 		return err_set(err, ERR_FAILED, "one machine has no part that may be empty");
 	fill_manifest_header(saving, &nothing, &manifest);
-	if (snapshot_commit(&saving->commit, &manifest, &bytes, err) < 0)
+	if (snapshot_commit(saving, &manifest, &bytes, err) < 0)
 		return -1;
 	/* What was sent for it before is not part of it, and may be removed from now on. */
 	pack_uploader_free(steal(&storage->transfer.uploader));
 	chunk_index_replace(&storage->transfer.index, &manifest);
 	storage->transfer.append_progress = (struct append_progress){0};
-	if (saving->commit.outcome == GANG_COMMITTED)
-		gang_commit_settled(storage, saving->packing.cancel);
+	if (saving->outcome == GANG_COMMITTED)
+		gang_commit_settled(storage, saving->cancel);
 	*result = (struct save_result){.id = saving->request->id};
 	return 0;
 }
@@ -693,8 +659,8 @@ static bool are_commits_known(const struct saving *saving)
 	auto_free struct snapshot_id *ids = NULL;
 	size_t count;
 
-	if (job_records_list_ids(saving->storage, "snapshots", &ids, &count, saving->packing.cancel,
-				 NULL) < 0)
+	if (job_records_list_ids(saving->storage, "snapshots", &ids, &count, saving->cancel, NULL) <
+	    0)
 		return false;
 	for (size_t i = 0; i < count; i++)
 		if (ids[i].attempt == saving->request->id.attempt &&
@@ -713,7 +679,7 @@ static void remove_unnamed_packs(struct saving *saving)
 	/* A part may name them: another member may be about to commit it. */
 	if (storage_is_member(saving->storage) || !are_commits_known(saving) ||
 	    own_claim_check_newer(saving->storage, saving->request->id.attempt, NULL,
-				  saving->packing.cancel, NULL) < 0)
+				  saving->cancel, NULL) < 0)
 		return;
 	for (size_t i = 0; i < index->pack_count; i++) {
 		const struct chunk_index_pack *pack = &index->packs[i];
@@ -722,7 +688,7 @@ static void remove_unnamed_packs(struct saving *saving)
 		if (pack->state != CHUNK_INDEX_PACK_STORED || pack->named || pack->orphan)
 			continue;
 		chunk_index_pack_lost(index, (uint32_t)i);
-		store->ops->remove(store, key, saving->packing.cancel, NULL);
+		store->ops->remove(store, key, saving->cancel, NULL);
 	}
 }
 
@@ -732,7 +698,7 @@ int storage_save(struct storage *storage, const struct save_request *request,
 	struct saving saving = {
 		.storage = storage,
 		.request = request,
-		.commit = {.storage = storage, .request = request, .cancel = cancel},
+		.cancel = cancel,
 		.packing = {.transfer = &storage->transfer, .id = request->id, .cancel = cancel},
 	};
 	char text[SNAPSHOT_ID_TEXT];
@@ -744,7 +710,6 @@ int storage_save(struct storage *storage, const struct save_request *request,
 	*result = (struct save_result){.id = request->id};
 	random_hex(saving.packing.nonce);
 	saving.packing.uploader = pack_uploader_get(&storage->transfer);
-	saving.bytes_before = pack_uploader_bytes_sent(saving.packing.uploader);
 	failed = gang_commit_settle(storage, request->id, cancel, &own);
 	if (failed == 0)
 		failed = request->gang_is_kept ? save_nothing(&saving, result, &own)
@@ -754,12 +719,12 @@ int storage_save(struct storage *storage, const struct save_request *request,
 		*result = (struct save_result){.id = request->id};
 		failed = save_nothing(&saving, result, &own);
 	}
-	result->store_lacks = failed && own.kind == ERR_RETRY &&
-			      (saving.commit.packs_missing || storage->emptied);
-	result->gang_committed = failed && saving.commit.outcome == GANG_COMMITTED_OTHER;
-	result->gang_unfit = failed && saving.commit.outcome == GANG_PARTS_UNFIT;
+	result->store_lacks =
+		failed && own.kind == ERR_RETRY && (saving.packs_missing || storage->emptied);
+	result->gang_committed = failed && saving.outcome == GANG_COMMITTED_OTHER;
+	result->gang_unfit = failed && saving.outcome == GANG_PARTS_UNFIT;
 	result->gang_over = result->gang_committed || result->gang_unfit ||
-			    (failed && saving.commit.outcome == GANG_ROUND_OVER);
+			    (failed && saving.outcome == GANG_ROUND_OVER);
 	result->changed |= result->gang_over;
 	result->gang_put =
 		storage_is_member(storage) &&

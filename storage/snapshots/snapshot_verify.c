@@ -7,7 +7,6 @@
 #include "base/backoff.h"
 #include "base/cleanup.h"
 #include "base/workers.h"
-#include "inventory.h"
 #include "storage/format/format.h"
 #include "storage/records/records.h"
 
@@ -17,6 +16,17 @@
 
 #define ROUNDS_MOST 8
 
+/* That a pack exists, that it holds one chunk of a file (`entry`), or a piece of the list of files
+ * (`piece`). All borrowed from the manifest. */
+struct pack_reference {
+	const char *key;
+	const struct manifest *manifest;
+	size_t pack; /* in the manifest's table */
+	const struct entry *entry;
+	size_t number; /* of the chunk */
+	const struct manifest_piece *piece;
+};
+
 struct verifying {
 	struct storage *storage;
 	const struct verify_request *request;
@@ -24,38 +34,23 @@ struct verifying {
 	struct manifest *manifests;
 	bool *forgotten; /* per manifest: since it was read; guarded by `mutex` */
 	uint32_t forgotten_count;
-	bool **lost; /* per manifest, per entry: its content is damaged; guarded by `mutex` */
 	size_t manifest_count;
-	struct pack_references references;
+	bool *lost; /* per entry of the first manifest, if that is asked for; guarded by `mutex` */
+	struct pack_reference *references; /* sorted by pack, and within one by place */
+	size_t reference_count;
+	size_t *packs;        /* the first reference of each pack that is read */
 	uint64_t bytes_total; /* of all packs */
 	_Atomic uint64_t bytes_done;
+	struct verify_result result; /* guarded by `mutex` */
 	pthread_mutex_t mutex;
-	struct {
-		size_t next;
-		struct verify_result result;
-		bool failed;
-		struct err err;
-	} locked; /* guarded by `mutex` */
 };
 
 static void report_damage(struct verifying *verifying, struct snapshot_id id, const char *sentence)
 {
 	pthread_mutex_lock(&verifying->mutex);
-	verifying->locked.result.damages++;
+	verifying->result.damages++;
 	if (verifying->request->found)
 		verifying->request->found(verifying->request->arg, id, sentence);
-	pthread_mutex_unlock(&verifying->mutex);
-}
-
-static void note_lost(struct verifying *verifying, const struct pack_reference *reference)
-{
-	const struct manifest *manifest = reference->manifest;
-
-	if (!reference->entry)
-		return;
-	pthread_mutex_lock(&verifying->mutex);
-	verifying->lost[manifest - verifying->manifests][reference->entry - manifest->entries] =
-		true;
 	pthread_mutex_unlock(&verifying->mutex);
 }
 
@@ -109,7 +104,7 @@ static int add_snapshot(struct verifying *verifying, struct snapshot_id id, stru
 			verifying->forgotten_count++;
 			return 0;
 		}
-		verifying->locked.result.unreadable += own.kind == ERR_CORRUPT;
+		verifying->result.unreadable += own.kind == ERR_CORRUPT;
 		return settle_unreadable(verifying, id, &own, err);
 	}
 	if (entry_list_load(verifying->storage, manifest, verifying->cancel, &own) < 0) {
@@ -129,12 +124,84 @@ static int add_snapshot(struct verifying *verifying, struct snapshot_id id, stru
 	return 0;
 }
 
+/* NULL: it says only that the pack exists. */
+static const struct chunk *reference_chunk(const struct pack_reference *reference)
+{
+	if (reference->piece)
+		return &reference->piece->chunk;
+	return reference->entry ? &reference->entry->chunks[reference->number] : NULL;
+}
+
+static int compare_references(const void *a, const void *b)
+{
+	const struct pack_reference *first = a, *second = b;
+	const struct chunk *x = reference_chunk(first), *y = reference_chunk(second);
+	int by_key = strcmp(first->key, second->key);
+
+	if (by_key != 0 || !x || !y)
+		return by_key != 0 ? by_key : (x != NULL) - (y != NULL);
+	return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+static void add_reference(struct verifying *verifying, struct pack_reference reference)
+{
+	size_t count = verifying->reference_count++;
+
+	if ((count & (count - 1)) == 0)
+		verifying->references = memory_grow(verifying->references, count ? 2 * count : 1,
+						    sizeof(*verifying->references));
+	reference.key = reference.manifest->packs[reference.pack].key;
+	verifying->references[count] = reference;
+}
+
+/* All that it says. Chunks of zeros are in no pack. */
+static void add_references(struct verifying *verifying, const struct manifest *manifest)
+{
+	for (size_t i = 0; i < manifest->pack_count; i++)
+		add_reference(verifying, (struct pack_reference){.manifest = manifest, .pack = i});
+	for (size_t i = 0; i < manifest->piece_count; i++)
+		add_reference(verifying,
+			      (struct pack_reference){.manifest = manifest,
+						      .pack = manifest->pieces[i].chunk.pack,
+						      .piece = &manifest->pieces[i]});
+	for (size_t i = 0; i < manifest->entry_count; i++) {
+		const struct entry *entry = &manifest->entries[i];
+
+		for (size_t j = 0; entry->type == ENTRY_FILE && j < chunk_count(entry->size); j++)
+			if (entry->chunks[j].codec != CHUNK_ZERO)
+				add_reference(verifying,
+					      (struct pack_reference){.manifest = manifest,
+								      .pack = entry->chunks[j].pack,
+								      .entry = entry,
+								      .number = j});
+	}
+}
+
+/* How many of the `left` from here on are of the first one's pack. */
+static size_t count_of_pack(const struct pack_reference *first, size_t left)
+{
+	size_t count = 0;
+
+	while (count < left && strcmp(first->key, first[count].key) == 0)
+		count++;
+	return count;
+}
+
 /* --- one pack --- */
+
+static void note_lost(struct verifying *verifying, const struct pack_reference *reference)
+{
+	if (!verifying->lost || !reference->entry)
+		return;
+	pthread_mutex_lock(&verifying->mutex);
+	verifying->lost[reference->entry - reference->manifest->entries] = true;
+	pthread_mutex_unlock(&verifying->mutex);
+}
 
 static void check_reference(struct verifying *verifying, struct whole_pack *pack,
 			    const struct pack_reference *reference)
 {
-	const struct chunk *chunk = pack_reference_chunk(reference);
+	const struct chunk *chunk = reference_chunk(reference);
 	size_t raw_size =
 		reference->piece ? reference->piece->size
 				 : chunk_length(reference->entry->size, reference->number);
@@ -164,10 +231,9 @@ static void report_missing(struct verifying *verifying, const struct pack_refere
 	for (size_t i = 0; i < count; i++) {
 		if (is_forgotten_since(verifying, references[i].manifest))
 			continue;
-		if (pack_reference_is_of_pack(&references[i]))
+		note_lost(verifying, &references[i]);
+		if (!reference_chunk(&references[i]))
 			report_damage(verifying, references[i].manifest->id, sentence);
-		else
-			note_lost(verifying, &references[i]);
 	}
 }
 
@@ -179,7 +245,7 @@ static void report_to_snapshots(struct verifying *verifying,
 	auto_free char *sentence = text_format("pack %s: %s", references->key, said);
 
 	for (size_t i = 0; i < count; i++)
-		if (pack_reference_is_of_pack(&references[i]))
+		if (!reference_chunk(&references[i]))
 			report_damage(verifying, references[i].manifest->id, sentence);
 }
 
@@ -190,7 +256,7 @@ static void check_sizes(struct verifying *verifying, struct whole_pack *pack,
 		uint64_t size = references[i].manifest->packs[references[i].pack].bytes;
 		auto_free char *sentence = NULL;
 
-		if (!pack_reference_is_of_pack(&references[i]) || size == pack->data.size)
+		if (reference_chunk(&references[i]) || size == pack->data.size)
 			continue;
 		pack->damaged = true;
 		sentence = text_format("pack %s has %zu bytes instead of %llu", pack->key,
@@ -211,7 +277,7 @@ static void check_contents(struct verifying *verifying, struct whole_pack *pack,
 	}
 	whole_pack_check_chunks(pack);
 	for (size_t i = 0; i < count; i++)
-		if (!pack_reference_is_of_pack(&references[i]))
+		if (reference_chunk(&references[i]))
 			check_reference(verifying, pack, &references[i]);
 	for (uint32_t i = 0; i < pack->record_count; i++) {
 		if (pack->used[i] || !pack->faults[i][0])
@@ -234,9 +300,9 @@ static int settle_damaged(struct verifying *verifying, const struct whole_pack *
 		return -1;
 	pthread_mutex_lock(&verifying->mutex);
 	if (repair)
-		verifying->locked.result.set_aside++;
+		verifying->result.set_aside++;
 	else
-		verifying->locked.result.to_repair++;
+		verifying->result.to_repair++;
 	pthread_mutex_unlock(&verifying->mutex);
 	return 0;
 }
@@ -250,13 +316,15 @@ static void report_progress(struct verifying *verifying, uint64_t bytes)
 		storage->progress(storage->progress_arg, done, verifying->bytes_total);
 }
 
-static int check_pack(struct verifying *verifying, const struct pack_reference *references,
-		      size_t count, struct whole_pack *pack, struct err *err)
+static int read_pack(struct verifying *verifying, const struct pack_reference *references,
+		     size_t count, struct whole_pack *pack, struct err *err)
 {
 	struct err own = {0};
 	auto_free char *key = transfer_pack_key(&verifying->storage->transfer, references->key);
 	struct store *store = verifying->storage->transfer.store;
 
+	if (!pack->space)
+		return err_os(err, ENOMEM, "buffer of %zu bytes", CHUNK_SIZE);
 	whole_pack_reset(pack, references->key);
 	if (store->ops->get(store, key, 0, STORE_TO_END, &pack->data, verifying->cancel, &own) ==
 	    0) {
@@ -273,69 +341,43 @@ static int check_pack(struct verifying *verifying, const struct pack_reference *
 	return 0;
 }
 
-/* --- all packs --- */
-
-/* Keeps the references of the packs that are read: each with that chance, and one at least. */
-static void take_sample(struct verifying *verifying)
-{
-	struct pack_reference *references = verifying->references.items;
-	size_t count = verifying->references.count, kept = 0, step;
-	unsigned percent = verifying->request->sample_percent;
-	uint32_t packs = 0, seen = 0, sure;
-	bool all = percent == 0 || percent >= 100;
-
-	for (size_t i = 0; i < count; i += pack_references_of_one(references + i, count - i))
-		packs++;
-	sure = packs > 0 ? backoff_random() % packs : 0;
-	for (size_t i = 0; i < count; i += step, seen++) {
-		step = pack_references_of_one(references + i, count - i);
-		if (!all && seen != sure && backoff_random() % 100 >= percent)
-			continue;
-		memmove(references + kept, references + i, step * sizeof(*references));
-		verifying->locked.result.packs_read++;
-		verifying->bytes_total +=
-			references[kept].manifest->packs[references[kept].pack].bytes;
-		kept += step;
-	}
-	verifying->references.count = kept;
-	verifying->locked.result.packs = packs;
-}
-
-static size_t next_pack(struct verifying *verifying, const struct pack_reference **group)
-{
-	size_t count = 0;
-
-	pthread_mutex_lock(&verifying->mutex);
-	*group = verifying->references.items + verifying->locked.next;
-	if (!verifying->locked.failed) {
-		count = pack_references_of_one(*group, verifying->references.count -
-							       verifying->locked.next);
-		verifying->locked.next += count;
-	}
-	pthread_mutex_unlock(&verifying->mutex);
-	return count;
-}
-
-static void verify_worker(void *arg, size_t index)
+static int check_pack(void *arg, size_t at, struct err *err)
 {
 	struct verifying *verifying = arg;
 	struct whole_pack pack = {.space = malloc(CHUNK_SIZE)};
-	const struct pack_reference *group;
-	struct err err = {0};
-	int result = pack.space ? 0 : err_os(&err, ENOMEM, "buffer of %zu bytes", CHUNK_SIZE);
-	size_t count;
+	size_t first = verifying->packs[at];
+	const struct pack_reference *references = &verifying->references[first];
+	int result = read_pack(verifying, references,
+			       count_of_pack(references, verifying->reference_count - first), &pack,
+			       err);
 
-	(void)index;
-	while (result == 0 && (count = next_pack(verifying, &group)) > 0)
-		result = check_pack(verifying, group, count, &pack, &err);
 	whole_pack_release(&pack);
-	if (result == 0)
-		return;
-	pthread_mutex_lock(&verifying->mutex);
-	if (!verifying->locked.failed)
-		verifying->locked.err = err;
-	verifying->locked.failed = true;
-	pthread_mutex_unlock(&verifying->mutex);
+	return result;
+}
+
+/* --- all packs --- */
+
+/* The packs that are read: each with that chance, and one at least. */
+static void take_sample(struct verifying *verifying)
+{
+	const struct pack_reference *references = verifying->references;
+	size_t count = verifying->reference_count, sure;
+	unsigned percent = verifying->request->sample_percent;
+	struct verify_result *result = &verifying->result;
+	bool all = percent == 0 || percent >= 100;
+
+	verifying->packs = memory_new((count + 1) * sizeof(*verifying->packs));
+	for (size_t i = 0; i < count; i += count_of_pack(references + i, count - i))
+		verifying->packs[result->packs++] = i;
+	sure = result->packs > 0 ? backoff_random() % result->packs : 0;
+	for (size_t i = 0; i < result->packs; i++) {
+		const struct pack_reference *first = &references[verifying->packs[i]];
+
+		if (!all && i != sure && backoff_random() % 100 >= percent)
+			continue;
+		verifying->packs[result->packs_read++] = verifying->packs[i];
+		verifying->bytes_total += first->manifest->packs[first->pack].bytes;
+	}
 }
 
 /* --- all of it --- */
@@ -350,37 +392,29 @@ static int read_manifests(struct verifying *verifying, struct err *err)
 		return -1;
 	verifying->manifests = memory_new((lineage->snapshot_count + 1) * sizeof(struct manifest));
 	if (!snapshot_id_is_none(id)) {
-		verifying->locked.result.snapshots = 1;
+		verifying->result.snapshots = 1;
 		return add_snapshot(verifying, id, err);
 	}
-	verifying->locked.result.snapshots = (uint32_t)lineage->snapshot_count;
+	verifying->result.snapshots = (uint32_t)lineage->snapshot_count;
 	for (size_t i = 0; i < lineage->snapshot_count; i++)
 		if (add_snapshot(verifying, lineage->snapshots[i], err) < 0)
 			return -1;
 	return 0;
 }
 
-/* What a hard link leads to; else the entry itself. */
-static const struct entry *content_of(const struct manifest *manifest, const struct entry *entry)
-{
-	const struct entry *file =
-		entry->type == ENTRY_HARDLINK ? manifest_find(manifest, entry->target) : entry;
-
-	return file && file->type == ENTRY_FILE ? file : NULL;
-}
-
 static void report_lost(const struct verifying *verifying)
 {
-	const struct verify_request *request = verifying->request;
+	const struct manifest *manifest = &verifying->manifests[0];
 
-	for (size_t i = 0; request->lost && i < verifying->manifest_count; i++)
-		for (size_t j = 0; j < verifying->manifests[i].entry_count; j++) {
-			const struct manifest *manifest = &verifying->manifests[i];
-			const struct entry *content = content_of(manifest, &manifest->entries[j]);
+	for (size_t i = 0; verifying->lost && i < manifest->entry_count; i++) {
+		const struct entry *entry = &manifest->entries[i];
+		const struct entry *content =
+			entry->type == ENTRY_HARDLINK ? manifest_find(manifest, entry->target)
+						      : entry;
 
-			if (content && verifying->lost[i][content - manifest->entries])
-				request->lost(request->arg, manifest->entries[j].path);
-		}
+		if (content && verifying->lost[content - manifest->entries])
+			verifying->request->lost(verifying->request->arg, entry->path);
+	}
 }
 
 static bool is_named(void *arg, const char *pack)
@@ -392,8 +426,7 @@ static bool is_named(void *arg, const char *pack)
 			if (text_equal(verifying->manifests[i].packs[j].key, pack))
 				return true;
 	/* An unreadable manifest may name it, and of one snapshot the others are not known. */
-	return verifying->locked.result.unreadable > 0 ||
-	       !snapshot_id_is_none(verifying->request->id);
+	return verifying->result.unreadable > 0 || !snapshot_id_is_none(verifying->request->id);
 }
 
 static int verify_snapshots(struct verifying *verifying, struct err *err)
@@ -404,24 +437,22 @@ static int verify_snapshots(struct verifying *verifying, struct err *err)
 		return -1;
 	if (verifying->request->repair &&
 	    pack_aside_sort_out(verifying->storage, is_named, verifying,
-				&verifying->locked.result.put_back, verifying->cancel, err) < 0)
+				&verifying->result.put_back, verifying->cancel, err) < 0)
 		return -1;
-	verifying->lost = memory_new((verifying->manifest_count + 1) * sizeof(*verifying->lost));
 	verifying->forgotten = memory_new(verifying->manifest_count + 1);
-	for (size_t i = 0; i < verifying->manifest_count; i++) {
-		verifying->lost[i] =
-			memory_new((verifying->manifests[i].entry_count + 1) * sizeof(bool));
-		pack_references_add(&verifying->references, &verifying->manifests[i]);
-	}
-	if (verifying->references.count == 0)
-		return 0;
-	pack_references_sort(&verifying->references);
+	for (size_t i = 0; i < verifying->manifest_count; i++)
+		add_references(verifying, &verifying->manifests[i]);
+	if (verifying->reference_count > 0)
+		qsort(verifying->references, verifying->reference_count,
+		      sizeof(*verifying->references), compare_references);
 	take_sample(verifying);
-	parallel_run(verifying->storage->threads, verify_worker, verifying);
+	if (verifying->request->lost && verifying->manifest_count == 1)
+		verifying->lost = memory_new(verifying->manifests[0].entry_count + 1);
+	if (parallel_each(verifying->result.packs_read, verifying->storage->threads, check_pack,
+			  verifying, err) < 0)
+		return -1;
 	report_lost(verifying);
-	if (!verifying->locked.failed)
-		return 0;
-	return err_pass(err, &verifying->locked.err);
+	return 0;
 }
 
 /* 1: all that there was to read was forgotten meanwhile. */
@@ -433,20 +464,18 @@ static int verify_once(struct storage *storage, const struct verify_request *req
 
 	pthread_mutex_init(&verifying.mutex, NULL);
 	status = verify_snapshots(&verifying, err);
-	verifying.locked.result.snapshots -= verifying.forgotten_count;
-	*result = verifying.locked.result;
+	verifying.result.snapshots -= verifying.forgotten_count;
+	*result = verifying.result;
 	if (status == 0 && verifying.forgotten_count > 0 && result->snapshots == 0)
 		status = 1;
 	pthread_mutex_destroy(&verifying.mutex);
-	for (size_t i = 0; i < verifying.manifest_count; i++) {
+	for (size_t i = 0; i < verifying.manifest_count; i++)
 		manifest_release(&verifying.manifests[i]);
-		if (verifying.lost)
-			free(verifying.lost[i]);
-	}
 	free(verifying.lost);
 	free(verifying.forgotten);
 	free(verifying.manifests);
-	pack_references_release(&verifying.references);
+	free(verifying.references);
+	free(verifying.packs);
 	return status;
 }
 

@@ -48,4 +48,7 @@
 int index_warmup(struct storage *storage, struct snapshot_id parent, uint32_t attempt,
 		 struct cancel *cancel, struct err *err);
 
+/* Frees what the storage remembers of the manifests that its last inventory has read. */
+void inventory_forget_known(struct storage *storage);
+
 #endif

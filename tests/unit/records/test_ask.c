@@ -10,17 +10,23 @@
 /* One thread, the last question first. */
 static bool last_first;
 
-void __real_parallel_run(size_t threads, void (*work)(void *arg, size_t index), void *arg);
-void __wrap_parallel_run(size_t threads, void (*work)(void *arg, size_t index), void *arg);
+int __real_parallel_each(size_t count, size_t threads_most,
+			 int (*work)(void *arg, size_t at, struct err *err), void *arg,
+			 struct err *error);
+int __wrap_parallel_each(size_t count, size_t threads_most,
+			 int (*work)(void *arg, size_t at, struct err *err), void *arg,
+			 struct err *error);
 
-void __wrap_parallel_run(size_t threads, void (*work)(void *arg, size_t index), void *arg)
+int __wrap_parallel_each(size_t count, size_t threads_most,
+			 int (*work)(void *arg, size_t at, struct err *err), void *arg,
+			 struct err *error)
 {
-	if (!last_first) {
-		__real_parallel_run(threads, work, arg);
-		return;
-	}
-	while (threads > 0)
-		work(arg, --threads);
+	if (!last_first)
+		return __real_parallel_each(count, threads_most, work, arg, error);
+	while (count > 0)
+		if (work(arg, --count, error) < 0)
+			return -1;
+	return 0;
 }
 
 /* --- the questions --- */
@@ -128,7 +134,7 @@ static void test_who_begins_between_the_lists_is_listed(void **state)
 	assert_int_equal(listing.lineage.snapshot_count, 1);
 	assert_int_equal(listing.lineage.attempt_count, 2);
 	assert_int_equal(listing.lineage.attempts[1].number, 2);
-	assert_true(listing.records[1].claimed);
+	assert_true(listing.lineage.attempts[1].claimed);
 	fixture_stop(&f);
 }
 

@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "storage/records/job_records.h"
 #include "storage/records/listed_claims.h"
-#include "storage/records/pack_aside.h"
 #include "storage/records/pack_listing.h"
 #include "storage/scheme_table.h"
 #include "storage/snapshots/garbage_collect.h"
@@ -51,7 +50,6 @@ const char *rule_name(enum rule rule)
 		[RULE_NEWER_ARE_KEPT] = "what is newer than the newest good one is kept",
 		[RULE_FORGET_LOOKS_AGAIN] = "forget looks again for claims",
 		[RULE_PIN_PLACE] = "of a pin and a removal, the first decides",
-		[RULE_FORGET_SIGN] = "a second one that forgets a snapshot puts a sign",
 		[RULE_PIN_LOOKS_AGAIN] = "a pin looks again for its snapshot",
 		[RULE_PACKS_FIRST] = "garbage collection lists the packs first",
 		[RULE_YOUNG_PACKS] = "garbage collection leaves young packs",
@@ -406,19 +404,12 @@ WRAPS(void, retention_decide,
 			reasons[j] &= ~(1u << rows[i].reason);
 }
 
-WRAPS(int, pin_place_take,
-      (struct storage * storage, struct snapshot_id id, struct pin_place *place,
-       struct cancel *cancel, struct err *err))
+WRAPS(int, pin_forbid,
+      (struct storage * storage, struct snapshot_id id, bool *pinned, struct cancel *cancel,
+       struct err *err))
 {
-	int result;
-
-	*place = (struct pin_place){0};
-	if (is_off(RULE_PIN_PLACE))
-		return 0;
-	result = __real_pin_place_take(storage, id, place, cancel, err);
-	if (is_off(RULE_FORGET_SIGN) && result == 0 && place->sign)
-		memory_objects_remove(&world_now->objects, place->sign);
-	return result;
+	*pinned = false;
+	return is_off(RULE_PIN_PLACE) ? 0 : __real_pin_forbid(storage, id, pinned, cancel, err);
 }
 
 WRAPS(int, garbage_collect_packs,

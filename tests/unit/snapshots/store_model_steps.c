@@ -248,7 +248,7 @@ static enum op_outcome decide(struct machine *machine, enum op_kind kind)
 /* The marker is there from the start, and of the temporary objects only signs decide anything. */
 static bool is_decided(const char *key)
 {
-	return text_starts(key, JOB) || text_starts(key, "tmp/forgetting-");
+	return text_starts(key, JOB);
 }
 
 enum op_outcome model_step(struct machine *machine, enum op_kind kind, const char *key)

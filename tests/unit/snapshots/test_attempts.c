@@ -21,75 +21,6 @@ static size_t good_ones(struct fixture *f)
 	return count;
 }
 
-static void test_first_attempt_begins_afresh(void **state)
-{
-	struct fixture f;
-
-	(void)state;
-	fixture_start(&f);
-	assert_int_equal(f.attempt.number, 1);
-	assert_true(snapshot_id_is_none(f.attempt.start));
-	assert_int_equal(good_ones(&f), 0);
-	fixture_stop(&f);
-}
-
-static void test_the_next_one_continues(void **state)
-{
-	struct fixture f;
-	auto_free char *end = NULL;
-
-	(void)state;
-	fixture_start(&f);
-	fixture_write(&f, "w", 1000, 1);
-	fixture_take(&f);
-	fixture_write(&f, "w", 1000, 2);
-	fixture_take(&f);
-	fixture_claim(&f);
-	assert_int_equal(f.attempt.number, 2);
-	assert_int_equal(snapshot_id_compare(f.attempt.start, (struct snapshot_id){1, 2}), 0);
-	assert_int_equal(good_ones(&f), 2);
-	assert_works(storage_end_attempt(f.storage, 2, "preempted", NULL, NULL, &err));
-	assert_fails(storage_end_attempt(f.storage, 2, "failed", NULL, NULL, &err), ERR_EXISTS);
-	fixture_claim(&f);
-	assert_int_equal(f.attempt.number, 3);
-	assert_int_equal(snapshot_id_compare(f.attempt.start, (struct snapshot_id){1, 2}), 0);
-	end = fixture_find(&f, ".end.json");
-	fixture_flip(end, 120);
-	fixture_claim(&f);
-	fixture_stop(&f);
-}
-
-static void test_policies(void **state)
-{
-	struct fixture f;
-	struct claim claim = {.policy = RESTORE_NONE};
-	struct attempt attempt;
-	struct snapshot_list list;
-
-	(void)state;
-	fixture_start(&f);
-	fixture_write(&f, "w", 1000, 1);
-	fixture_take(&f);
-	fixture_take(&f);
-	claim = (struct claim){.policy = RESTORE_SPECIFIC, .this_one = {1, 1}};
-	assert_works(storage_claim(f.storage, &claim, &attempt, NULL, &err));
-	assert_int_equal(snapshot_id_compare(attempt.start, (struct snapshot_id){1, 1}), 0);
-	attempt_release(&attempt);
-	claim.this_one.sequence = 9;
-	assert_fails(storage_claim(f.storage, &claim, &attempt, NULL, &err), ERR_NOT_FOUND);
-	assert_works(storage_list_snapshots(f.storage, &list, NULL, &err));
-	assert_int_equal(list.count, 2);
-	assert_int_equal(list.items[0].state, SNAPSHOT_SUPERSEDED_BY_RESTORE);
-	assert_int_equal(list.items[1].state, SNAPSHOT_GOOD);
-	assert_true(list.items[1].newest);
-	snapshot_list_release(&list);
-	claim = (struct claim){.policy = RESTORE_NONE};
-	assert_works(storage_claim(f.storage, &claim, &attempt, NULL, &err));
-	assert_true(snapshot_id_is_none(attempt.start));
-	attempt_release(&attempt);
-	fixture_stop(&f);
-}
-
 static void test_about_is_kept(void **state)
 {
 	struct fixture f;
@@ -518,9 +449,6 @@ static void test_a_start_in_an_emptied_store_takes_over(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_first_attempt_begins_afresh),
-		cmocka_unit_test(test_the_next_one_continues),
-		cmocka_unit_test(test_policies),
 		cmocka_unit_test(test_about_is_kept),
 		cmocka_unit_test(test_being_taken_over),
 		cmocka_unit_test(test_a_late_commit_is_said_to_be_late),

@@ -114,19 +114,16 @@ static void test_pinned_meanwhile(void **state)
 	stop(&f, &meanwhile);
 }
 
-/* Another one that has begun to forget it is refused the removal, and leaves; right after that, the
- * user pins it. */
-static int refuse_another(struct slow_store *slow, const char *key, struct err *error)
+/* Another one has begun to forget it. The user cannot pin it until it is gone. */
+static int pin_before_removal(struct slow_store *slow, const char *key, struct err *error)
 {
 	struct meanwhile *meanwhile = slow->arg;
-	struct snapshot_id id = {1, 1};
-	struct pin_place place = {.own = true};
 
 	(void)error;
 	if (!meanwhile->other || !text_ends(key, "snapshots/000001-000001.json"))
 		return 0;
-	pin_place_leave(meanwhile->other, id, &place, PIN_PLACE_KEPT, NULL);
-	assert_fails(storage_pin(meanwhile->other, id, NULL, &err), ERR_RETRY);
+	assert_fails(storage_pin(meanwhile->other, (struct snapshot_id){1, 1}, NULL, &err),
+		     ERR_RETRY);
 	storage_close(steal(&meanwhile->other));
 	return 0;
 }
@@ -137,20 +134,18 @@ static void test_forgotten_by_two(void **state)
 	struct meanwhile meanwhile = {.f = &f};
 	struct forget_result result;
 	struct slow_store *slow;
-	struct pin_place place;
+	bool pinned;
 
 	(void)state;
 	start(&f, &meanwhile);
 	slow = slow_of(f.storage->transfer.store);
-	assert_works(
-		pin_place_take(meanwhile.other, (struct snapshot_id){1, 1}, &place, NULL, &err));
-	assert_true(place.own && !place.pinned && !place.sign);
-	slow->answer_remove = refuse_another;
+	assert_works(pin_forbid(meanwhile.other, (struct snapshot_id){1, 1}, &pinned, NULL, &err));
+	assert_false(pinned);
+	slow->answer_remove = pin_before_removal;
 	assert_works(forget(&f, &result));
 	assert_null(meanwhile.other);
 	assert_int_equal(count_files(&f, "snapshots/000001-000001"), 0);
 	assert_int_equal(count_files(&f, "/pins/"), 0);
-	assert_int_equal(count_files(&f, "/tmp/forgetting"), 0);
 	assert_fails(storage_pin(f.storage, (struct snapshot_id){1, 1}, NULL, &err), ERR_NOT_FOUND);
 	fixture_stop(&f);
 }
@@ -179,7 +174,6 @@ static void test_no_answer_to_the_removal(void **state)
 	assert_fails(storage_pin(f.storage, (struct snapshot_id){1, 1}, NULL, &err), ERR_RETRY);
 	/* and the same for the one that finds it so */
 	assert_fails(forget(&f, &result), ERR_RETRY);
-	assert_int_equal(count_files(&f, "/tmp/forgetting-job-000001-000001-"), 1);
 	slow->answer_remove = NULL;
 	assert_works(forget(&f, &result));
 	assert_int_equal(count_files(&f, "/pins/"), 0);

@@ -200,7 +200,7 @@ static void write_history(struct fixture *f, uint32_t attempts)
 
 static void test_requests_do_not_grow(void **state)
 {
-	uint32_t attempts = effort_count("attempts", 3000, 300);
+	uint32_t attempts = effort_count("attempts", 500, 300);
 	struct fixture f;
 	struct costs one, many;
 	unsigned kept;

@@ -192,8 +192,6 @@ static void test_a_running_file_grows(void **state)
 		assert_works(save(&meddling));
 	}
 	assert_int_equal(meddling.result.files, 3);
-	assert_int_equal(meddling.result.running_files, 1);
-	assert_int_equal(meddling.result.running_files_lost, 0);
 	restore_newest(&f);
 	assert_restored(&f, "metrics.csv", "1\n2\n");
 	assert_works(
@@ -250,7 +248,6 @@ static void test_running_is_asked_again(void **state)
 	append(&f, "metrics.csv", "1\n");
 	fixture_write(&f, "z", 10, 1);
 	assert_works(storage_save(f.storage, &request, &meddling.result, NULL, &err));
-	assert_int_equal(meddling.result.running_files, 1);
 	f.sequence = 1;
 	restore_newest(&f);
 	assert_restored(&f, "metrics.csv", "1\n");
@@ -279,59 +276,6 @@ static void test_only_the_tail_is_sent(void **state)
 }
 
 /* --- written to all the time --- */
-
-static struct {
-	struct fixture *f;
-	pthread_t thread;
-	atomic_bool over;
-	atomic_uint lines;
-} writer;
-
-static void *append_lines(void *arg)
-{
-	auto_free char *path = path_of(writer.f->source, "metrics.csv");
-	auto_close int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
-
-	(void)arg;
-	for (; !atomic_load(&writer.over); sched_yield())
-		if (write(fd, "1\n", 2) == 2)
-			atomic_fetch_add(&writer.lines, 1);
-	return NULL;
-}
-
-static void begin_to_append(struct fixture *f)
-{
-	if (writer.f)
-		return;
-	writer.f = f;
-	assert_int_equal(pthread_create(&writer.thread, NULL, append_lines, NULL), 0);
-	while (atomic_load(&writer.lines) < 10)
-		sched_yield();
-}
-
-/* It never has a moment's rest, and nothing waits for one: the prefix is what counts. */
-static void test_a_running_file_is_written_to_all_the_time(void **state)
-{
-	struct fixture f;
-	struct meddling meddling = {
-		.f = &f,
-		.running = {"metrics.csv"},
-		.at_freeze = begin_to_append,
-	};
-
-	(void)state;
-	fixture_start(&f);
-	append(&f, "metrics.csv", "1\n");
-	fixture_write(&f, "w", 10, 1);
-	assert_works(save(&meddling));
-	atomic_store(&writer.over, true);
-	assert_int_equal(pthread_join(writer.thread, NULL), 0);
-	assert_int_equal(meddling.result.running_files, 1);
-	assert_int_equal(meddling.result.running_files_lost, 0);
-	restore_newest(&f);
-	assert_true(is_restored(&f, "metrics.csv"));
-	fixture_stop(&f);
-}
 
 /* --- truncated or taken away --- */
 
@@ -362,40 +306,10 @@ static void test_a_running_file_is_truncated(void **state)
 	assert_int_equal(link(path, other), 0);
 	assert_works(save(&meddling));
 	assert_int_equal(meddling.result.files, 2);
-	assert_int_equal(meddling.result.running_files, 0);
-	assert_int_equal(meddling.result.running_files_lost, 1);
 	restore_newest(&f);
 	assert_false(is_restored(&f, "metrics.csv"));
 	assert_false(is_restored(&f, "other name"));
 	assert_true(is_restored(&f, "w"));
-	fixture_stop(&f);
-}
-
-static void truncate_v(struct fixture *f)
-{
-	auto_free char *path = path_of(f->source, "v");
-
-	assert_int_equal(truncate(path, 70000), 0);
-}
-
-/* What it lacks is not of this snapshot; what comes before and behind it in the same pack is. */
-static void test_what_is_truncated_leaves_alone_what_is_beside_it(void **state)
-{
-	struct fixture f;
-	struct meddling meddling = {.f = &f, .running = {"v"}, .after_freeze = truncate_v};
-
-	(void)state;
-	fixture_start(&f);
-	f.storage->transfer.plan.readers = 1;
-	fixture_write(&f, "u", 100000, 1);
-	fixture_write(&f, "v", 100000, 2);
-	fixture_write(&f, "w", 100000, 3);
-	fixture_write(&f, "z", 10, 4);
-	assert_works(save(&meddling));
-	assert_int_equal(meddling.result.running_files_lost, 1);
-	assert_int_equal(fixture_damages(&f), 0);
-	restore_newest(&f);
-	assert_true(is_restored(&f, "u") && is_restored(&f, "w"));
 	fixture_stop(&f);
 }
 
@@ -414,7 +328,6 @@ static void test_a_running_file_is_truncated_before(void **state)
 	append(&f, "metrics.csv", "1\n2\n3\n");
 	fixture_write(&f, "z", 10, 1);
 	assert_works(save(&meddling));
-	assert_int_equal(meddling.result.running_files, 1);
 	restore_newest(&f);
 	assert_restored(&f, "metrics.csv", "1");
 	fixture_stop(&f);
@@ -438,7 +351,6 @@ static void test_a_running_file_is_gone_before_it_is_opened(void **state)
 	fixture_write(&f, "w", 10, 1);
 	assert_works(save(&meddling));
 	assert_int_equal(meddling.result.files, 1);
-	assert_int_equal(meddling.result.running_files_lost, 1);
 	fixture_stop(&f);
 }
 
@@ -478,51 +390,6 @@ static void test_nothing_is_left(void **state)
 
 /* --- more files than descriptors --- */
 
-static void replace_last(struct fixture *f)
-{
-	auto_free char *path = path_of(f->source, "y2");
-	auto_free char *other = path_of(f->source, "other");
-
-	append(f, "y1", " and more");
-	append(f, "other", "another");
-	assert_int_equal(rename(other, path), 0);
-}
-
-static void test_running_files_without_descriptors(void **state)
-{
-	struct fixture f;
-	struct meddling meddling = {
-		.f = &f,
-		.running = {"y1", "y2"},
-		.after_freeze = replace_last,
-	};
-	struct rlimit before, low;
-
-	(void)state;
-	fixture_start(&f);
-	for (int i = 0; i < 300; i++) {
-		char name[32];
-
-		snprintf(name, sizeof(name), "w%03d", i);
-		fixture_write(&f, name, 10, (uint64_t)i);
-	}
-	append(&f, "y1", "rows");
-	append(&f, "y2", "rows");
-	fixture_write(&f, "z", 10, 1);
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-	low = before;
-	low.rlim_cur = 128;
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
-	assert_works(save(&meddling));
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-	assert_int_equal(meddling.result.files, 302);
-	assert_int_equal(meddling.result.running_files_lost, 1);
-	restore_newest(&f);
-	assert_restored(&f, "y1", "rows");
-	assert_false(is_restored(&f, "y2"));
-	fixture_stop(&f);
-}
-
 /* --- excluded after the freeze --- */
 
 static void test_excluded_after_the_freeze(void **state)
@@ -548,7 +415,6 @@ static void test_excluded_after_the_freeze(void **state)
 	assert_int_equal(link(first, second), 0);
 	assert_works(save(&meddling));
 	assert_int_equal(meddling.result.files, 3);
-	assert_int_equal(meddling.result.running_files_lost, 0);
 	restore_newest(&f);
 	assert_true(is_restored(&f, "step-1/w"));
 	assert_true(is_restored(&f, "step-2-done"));
@@ -584,7 +450,6 @@ static void test_source(void **state)
 	descriptors = fixture_open_descriptors();
 	assert_works(save(&meddling));
 	assert_int_equal(fixture_open_descriptors(), descriptors);
-	assert_int_equal(meddling.result.running_files, 1);
 	restore_newest(&f);
 	assert_restored(&f, "sub/study.db", "a backup");
 	restored = path_of(f.target, "sub/study.db");
@@ -595,7 +460,6 @@ static void test_source(void **state)
 	assert_int_equal(unlink(copy), 0);
 	assert_works(save(&meddling));
 	assert_int_equal(meddling.result.files, 1);
-	assert_int_equal(meddling.result.running_files_lost, 1);
 	close(meddling.source_directory);
 	fixture_stop(&f);
 }
@@ -607,14 +471,11 @@ int main(void)
 		cmocka_unit_test(test_another_file_may_not_grow),
 		cmocka_unit_test(test_running_is_asked_again),
 		cmocka_unit_test(test_only_the_tail_is_sent),
-		cmocka_unit_test(test_a_running_file_is_written_to_all_the_time),
 		cmocka_unit_test(test_a_running_file_is_truncated),
-		cmocka_unit_test(test_what_is_truncated_leaves_alone_what_is_beside_it),
 		cmocka_unit_test(test_a_running_file_is_truncated_before),
 		cmocka_unit_test(test_a_running_file_is_gone_before_it_is_opened),
 		cmocka_unit_test(test_a_running_file_is_rotated),
 		cmocka_unit_test(test_nothing_is_left),
-		cmocka_unit_test(test_running_files_without_descriptors),
 		cmocka_unit_test(test_excluded_after_the_freeze),
 		cmocka_unit_test(test_source),
 	};

@@ -169,32 +169,6 @@ static struct presave_request growing_request(struct fixture *f, const char *con
 	};
 }
 
-/* Many files that have each grown by less than is sent at a time. */
-static void test_files_that_grow_side_by_side(void **state)
-{
-	static const char *const paths[] = {"a", "b", "c", "d"};
-	struct presave_request request;
-	struct fixture f;
-	struct save_result result;
-
-	(void)state;
-	fixture_start(&f);
-	request = growing_request(&f, paths, 4);
-	for (size_t i = 0; i < 3; i++)
-		fixture_write(&f, paths[i], CHUNK_SIZE, (unsigned)i + 1);
-	fixture_write(&f, "d", CHUNK_SIZE - 1, 4);
-	assert_works(storage_presave(f.storage, &request, &presended, NULL, &err));
-	assert_int_equal(presended.chunks_sent, 0);
-	fixture_write(&f, "d", CHUNK_SIZE + 1, 4);
-	assert_works(storage_presave(f.storage, &request, &presended, NULL, &err));
-	assert_int_equal(presended.chunks_sent, 4);
-	assert_works(fixture_try_take(&f, &result));
-	assert_int_equal(result.chunks_sent, 1);
-	assert_int_equal(result.chunks_kept, 4);
-	fixture_check(&f, (struct snapshot_id){1, 1});
-	fixture_stop(&f);
-}
-
 struct grower {
 	struct fixture *f;
 	unsigned asked;
@@ -314,72 +288,6 @@ static void test_the_take_waits_for_what_is_on_its_way(void **state)
 	request.arg = slow;
 	assert_works(storage_save(f.storage, &request, &result, NULL, &err));
 	assert_int_equal(result.chunks_sent, 0);
-	assert_int_equal(result.bytes_sent_before, 0);
-	fixture_check(&f, (struct snapshot_id){1, 1});
-	fixture_stop(&f);
-}
-
-/* No buffer is free, and none will be for a long time: the take that is wanted by
- * now does not wait for one. */
-struct stuck {
-	struct fixture *f;
-	pthread_t caller;
-	atomic_uint asked; /* by the caller alone, since a reader has asked */
-	atomic_bool enough;
-};
-
-/* No reader asks any more: all of them wait. */
-static bool once_stuck(void *arg)
-{
-	struct stuck *stuck = arg;
-	struct storage *storage = stuck->f->storage;
-
-	if (atomic_load(&stuck->enough))
-		return true;
-	if (!pthread_equal(pthread_self(), stuck->caller) ||
-	    atomic_load(&slow_of(storage->transfer.store)->under_way) <
-		    storage->transfer.plan.uploaders)
-		atomic_store(&stuck->asked, 0);
-	else if (atomic_fetch_add(&stuck->asked, 1) == 20)
-		atomic_store(&stuck->enough, true);
-	return false;
-}
-
-static void test_enough_while_everything_is_stuck(void **state)
-{
-	static const char *const paths[] = {"a"};
-	struct transfer_plan_facts facts = {
-		.processors = 1,
-		.memory = 1,
-		.connections = 1,
-		.remote = true,
-	};
-	struct fixture f;
-	struct slow_store *slow;
-	struct save_result result;
-	atomic_bool begun = false;
-	struct stuck stuck = {.f = &f, .caller = pthread_self()};
-	struct presave_request request = {
-		.paths = paths,
-		.path_count = 1,
-		.enough = once_stuck,
-		.arg = &stuck,
-	};
-
-	(void)state;
-	fixture_start(&f);
-	slow = slow_store_install(&f, &facts);
-	slow->arg = &begun;
-	slow->put_pack = wait_for_the_take;
-	fixture_write(&f, "a", 16 * CHUNK_SIZE, 1);
-	request.id = (struct snapshot_id){f.attempt.number, 1};
-	request.directory = f.source;
-	assert_works(storage_presave(f.storage, &request, &presended, NULL, &err));
-	assert_int_equal(presended.files, 0);
-	atomic_store(&begun, true);
-	assert_works(fixture_try_take(&f, &result));
-	assert_true(result.chunks_kept > 0);
-	assert_int_equal(result.chunks_kept + result.chunks_sent, 16);
 	fixture_check(&f, (struct snapshot_id){1, 1});
 	fixture_stop(&f);
 }
@@ -453,39 +361,6 @@ static void test_closing_gives_up_what_is_under_way(void **state)
 	fixture_stop(&f);
 }
 
-/* Exactly what was read and sent, whatever was in the result before. */
-static void test_what_it_counts(void **state)
-{
-	static const char *const paths[] = {"a", "b"};
-	static const struct presave_result nothing;
-	struct fixture f;
-	struct presave_request request = {.id = {1, 1}, .paths = paths, .path_count = 2};
-	struct presave_result result;
-
-	(void)state;
-	fixture_start(&f);
-	request.directory = f.source;
-	fixture_write(&f, "a", CHUNK_SIZE + 5, 1);
-	fixture_write(&f, "b", 1000, 2);
-	fixture_write(&f, "c", 1000, 3);
-	memset(&result, 0x5a, sizeof(result));
-	assert_works(storage_presave(f.storage, &request, &result, NULL, &err));
-	assert_int_equal(result.files, 2);
-	assert_int_equal(result.bytes, CHUNK_SIZE + 1005);
-	assert_int_equal(result.chunks_sent, 3);
-	assert_int_equal(result.chunks_kept, 0);
-	memset(&result, 0x5a, sizeof(result));
-	assert_works(storage_presave(f.storage, &request, &result, NULL, &err));
-	assert_int_equal(result.files, 2);
-	assert_int_equal(result.chunks_sent, 0);
-	request.path_count = 0;
-	memset(&result, 0x5a, sizeof(result));
-	assert_works(storage_presave(f.storage, &request, &result, NULL, &err));
-	assert_memory_equal(&result, &nothing, sizeof(result));
-	fixture_check(&f, fixture_take(&f));
-	fixture_stop(&f);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -493,15 +368,12 @@ int main(void)
 		cmocka_unit_test(test_a_file_that_changed_since),
 		cmocka_unit_test(test_what_a_file_grows_by),
 		cmocka_unit_test(test_a_writer_that_goes_back),
-		cmocka_unit_test(test_files_that_grow_side_by_side),
 		cmocka_unit_test(test_goes_on_while_a_file_grows),
 		cmocka_unit_test(test_enough_and_cancelled),
 		cmocka_unit_test(test_the_take_waits_for_what_is_on_its_way),
-		cmocka_unit_test(test_enough_while_everything_is_stuck),
 		cmocka_unit_test(test_uploads_that_fail_behind_its_back),
 		cmocka_unit_test(test_packs_that_went_away_since),
 		cmocka_unit_test(test_closing_gives_up_what_is_under_way),
-		cmocka_unit_test(test_what_it_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

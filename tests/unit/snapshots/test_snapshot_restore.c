@@ -10,29 +10,6 @@
 
 #include <sys/mount.h>
 
-static void test_target_must_be_empty(void **state)
-{
-	struct fixture f;
-	struct restore_request request = {.id = {1, 1}};
-	struct restore_result result;
-	auto_free char *path = NULL;
-
-	(void)state;
-	fixture_start(&f);
-	fixture_write(&f, "w", 10, 1);
-	fixture_take(&f);
-	request.directory = f.target;
-	path = text_format("%s/there", f.target);
-	assert_works(file_make_directories(f.target, 0755, &err));
-	assert_works(file_write(path, "x", 1, &err));
-	assert_fails(storage_restore(f.storage, &request, &result, NULL, &err), ERR_EXISTS);
-	assert_true(file_exists(path));
-	request.id.sequence = 5;
-	request.directory = f.root;
-	assert_fails(storage_restore(f.storage, &request, &result, NULL, &err), ERR_NOT_FOUND);
-	fixture_stop(&f);
-}
-
 static ino_t inode_of(const char *directory, const char *name)
 {
 	auto_free char *path = text_format("%s/%s", directory, name);
@@ -172,39 +149,6 @@ static void test_holes_stay_holes(void **state)
 	fixture_stop(&f);
 }
 
-static bool only_b(void *arg, const char *path)
-{
-	(void)arg;
-	return text_equal(path, "deep/b") || text_equal(path, "z");
-}
-
-static void test_include(void **state)
-{
-	struct fixture f;
-	struct restore_request request = {.id = {1, 1}, .include = only_b};
-	struct restore_result result;
-	auto_free char *command = NULL, *first = NULL, *second = NULL;
-
-	(void)state;
-	fixture_start(&f);
-	fixture_write(&f, "a", 1000, 1);
-	fixture_write(&f, "deep/b", 1000, 2);
-	fixture_write(&f, "deep/c", 1000, 3);
-	first = text_format("%s/a", f.source);
-	second = text_format("%s/z", f.source);
-	/* Its content is stored under the name that is left out. */
-	assert_int_equal(link(first, second), 0);
-	fixture_take(&f);
-	request.directory = f.target;
-	assert_works(storage_restore(f.storage, &request, &result, NULL, &err));
-	assert_int_equal(result.files, 2);
-	command = text_format("cd '%s' && test \"$(find . | sort | tr '\\n' ' ')\" = '. ./deep "
-			      "./deep/b ./z ' && cmp z '%s/z' && cmp deep/b '%s/deep/b'",
-			      f.target, f.source, f.source);
-	assert_int_equal(system(command), 0);
-	fixture_stop(&f);
-}
-
 static void damage_flip(const char *path)
 {
 	fixture_flip(path, 5000);
@@ -314,38 +258,16 @@ static void test_identity_is_not_handed_out(void **state)
 	fixture_stop(&f);
 }
 
-static void test_cancelled(void **state)
-{
-	struct fixture f;
-	struct restore_request request = {.id = {1, 1}};
-	struct restore_result result;
-	struct cancel cancel;
-
-	(void)state;
-	fixture_start(&f);
-	fixture_write(&f, "w", 10, 1);
-	fixture_take(&f);
-	request.directory = f.target;
-	assert_works(cancel_init(&cancel, &err));
-	cancel_raise(&cancel);
-	assert_fails(storage_restore(f.storage, &request, &result, &cancel, &err), ERR_CANCELLED);
-	cancel_release(&cancel);
-	fixture_stop(&f);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_target_must_be_empty),
 		cmocka_unit_test(test_seed),
 		cmocka_unit_test(test_equal_files_of_the_seed_are_linked),
 		cmocka_unit_test(test_a_disk_too_small_is_said_whatever_else_fails),
 		cmocka_unit_test(test_holes_stay_holes),
-		cmocka_unit_test(test_include),
 		cmocka_unit_test(test_damaged_packs_are_named_and_the_older_one_works),
 		cmocka_unit_test(test_hostile_manifests_write_nothing),
 		cmocka_unit_test(test_identity_is_not_handed_out),
-		cmocka_unit_test(test_cancelled),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

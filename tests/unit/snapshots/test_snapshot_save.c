@@ -142,27 +142,6 @@ static void test_absolute_links_into_the_directory_become_relative(void **state)
 	fixture_stop(&f);
 }
 
-static void test_nothing_there(void **state)
-{
-	struct fixture f;
-	struct save_result result;
-	auto_free char *directory = NULL;
-
-	(void)state;
-	fixture_start(&f);
-	assert_fails(fixture_try_take(&f, &result), ERR_NOT_FOUND);
-	assert_true(result.empty);
-	directory = text_format("%s/sub", f.source);
-	assert_int_equal(mkdir(directory, 0755), 0);
-	assert_fails(fixture_try_take(&f, &result), ERR_NOT_FOUND);
-	assert_true(result.empty);
-	assert_int_equal(rmdir(directory), 0);
-	assert_int_equal(rmdir(f.source), 0);
-	assert_fails(fixture_try_take(&f, &result), ERR_NOT_FOUND);
-	assert_true(result.empty);
-	fixture_stop(&f);
-}
-
 static void test_nothing_is_sent_twice(void **state)
 {
 	struct fixture f;
@@ -652,40 +631,6 @@ static void test_a_file_open_for_writing_is_read_twice(void **state)
 	fixture_stop(&f);
 }
 
-static bool exclude_logs(void *arg, const char *path)
-{
-	(void)arg;
-	return text_ends(path, ".log") || text_equal(path, "tmp");
-}
-
-static void test_exclude(void **state)
-{
-	struct fixture f;
-	struct save_request request = {
-		.id = {1, 1},
-		.reason = "request",
-		.step = -1,
-		.exclude = exclude_logs,
-	};
-	struct save_result result;
-	struct snapshot_files files;
-
-	(void)state;
-	fixture_start(&f);
-	fixture_write(&f, "w", 10, 1);
-	fixture_write(&f, "a.log", 10, 1);
-	fixture_write(&f, "tmp/x", 10, 1);
-	request.directory = f.source;
-	assert_works(storage_save(f.storage, &request, &result, NULL, &err));
-	assert_int_equal(result.files, 1);
-	assert_works(storage_list_files(f.storage, request.id, &files, NULL, &err));
-	assert_int_equal(files.count, 1);
-	assert_string_equal(files.items[0].path, "w");
-	assert_int_equal(files.items[0].size, 10);
-	snapshot_files_release(&files);
-	fixture_stop(&f);
-}
-
 static void test_more_files_than_descriptors(void **state)
 {
 	struct fixture f;
@@ -729,117 +674,6 @@ static void test_the_same_sequence_twice(void **state)
 	assert_fails(fixture_try_take(&f, &result), ERR_EXISTS);
 	fixture_write(&f, "w", 10, 1);
 	assert_works(fixture_try_restore(&f, (struct snapshot_id){1, 1}));
-	fixture_stop(&f);
-}
-
-static void test_cancelled(void **state)
-{
-	struct fixture f;
-	struct save_request request = {.id = {1, 1}, .reason = "notice", .step = -1};
-	struct save_result result;
-	struct cancel cancel;
-
-	(void)state;
-	fixture_start(&f);
-	request.directory = f.source;
-	fixture_write(&f, "w", 10, 1);
-	assert_works(cancel_init(&cancel, &err));
-	cancel_raise(&cancel);
-	assert_fails(storage_save(f.storage, &request, &result, &cancel, &err), ERR_CANCELLED);
-	cancel_release(&cancel);
-	fixture_stop(&f);
-}
-
-/* Small packs (for the sake of a limit of bandwidth that none reaches), one after the other: some
- * of the save that fails fit, and are removed. */
-static void test_full_disk_and_the_last_commit_stands(void **state)
-{
-	struct fixture f;
-	struct storage_options options = {
-		.job = "full",
-		.create = true,
-		.threads = 1,
-		.transfer.bandwidth_bytes_per_second = UINT64_C(1) << 40,
-	};
-	struct claim claim = {.policy = RESTORE_NONE};
-	struct attempt attempt;
-	struct save_request request = {.id = {1, 1}, .reason = "request", .step = -1};
-	struct save_result result;
-	struct storage *storage;
-	struct restore_request back = {.id = {1, 1}};
-	struct restore_result restored;
-	auto_free char *small = NULL, *url = NULL;
-
-	(void)state;
-	fixture_start(&f);
-	small = text_format("%s/small", f.root);
-	url = text_format("file://%s", small);
-	assert_int_equal(mkdir(small, 0755), 0);
-	if (mount("tmpfs", small, "tmpfs", 0, "size=14m") < 0) {
-		fixture_stop(&f);
-		skip(); /* needs root */
-	}
-	options.url = url;
-	request.directory = f.source;
-	assert_works(storage_open(&options, &storage, NULL, &err));
-	assert_works(storage_claim(storage, &claim, &attempt, NULL, &err));
-	attempt_release(&attempt);
-	fixture_write(&f, "w", 1 << 20, 1);
-	assert_works(storage_save(storage, &request, &result, NULL, &err));
-	fixture_write(&f, "more", 20 << 20, 2);
-	request.parent = request.id;
-	request.id.sequence = 2;
-	assert_fails(storage_save(storage, &request, &result, NULL, &err), ERR_NO_SPACE);
-	back.directory = f.target;
-	assert_works(storage_restore(storage, &back, &restored, NULL, &err));
-	/* Once there is room again, the next one works. */
-	fixture_write(&f, "more", 6 << 20, 3);
-	request.id.sequence = 3;
-	assert_works(storage_save(storage, &request, &result, NULL, &err));
-	storage_close(storage);
-	assert_int_equal(umount(small), 0);
-	fixture_stop(&f);
-}
-
-struct seen {
-	atomic_int calls;
-	_Atomic uint64_t total, early;
-};
-
-static void note_progress(void *arg, const struct save_progress *progress)
-{
-	struct seen *seen = arg;
-
-	atomic_fetch_add(&seen->calls, 1);
-	atomic_store(&seen->total, progress->bytes_total);
-	if (progress->bytes_done > progress->bytes_total)
-		atomic_store(&seen->total, 0);
-	/* What waits in a pack is not there. */
-	if (progress->bytes_sent == 0 && progress->bytes_done > 0)
-		atomic_store(&seen->early, progress->bytes_done);
-}
-
-static void test_progress_is_told(void **state)
-{
-	struct fixture f;
-	struct seen seen = {0};
-	struct save_request request = {
-		.id = {1, 1},
-		.reason = "request",
-		.step = -1,
-		.progress = note_progress,
-		.arg = &seen,
-	};
-	struct save_result result;
-
-	(void)state;
-	fixture_start(&f);
-	request.directory = f.source;
-	fixture_write(&f, "w", 2 * CHUNK_SIZE, 1);
-	assert_works(storage_save(f.storage, &request, &result, NULL, &err));
-	assert_true(seen.calls > 0);
-	assert_int_equal(seen.total, 2 * CHUNK_SIZE);
-	assert_int_equal(seen.early, 0);
 	fixture_stop(&f);
 }
 
@@ -903,7 +737,6 @@ int main(void)
 		cmocka_unit_test(test_everything_comes_back),
 		cmocka_unit_test(test_attributes),
 		cmocka_unit_test(test_absolute_links_into_the_directory_become_relative),
-		cmocka_unit_test(test_nothing_there),
 		cmocka_unit_test(test_nothing_is_sent_twice),
 		cmocka_unit_test(test_unchanged_files_are_not_read_again),
 		cmocka_unit_test(test_only_the_newest_snapshot_is_relied_on),
@@ -915,12 +748,8 @@ int main(void)
 		cmocka_unit_test(test_a_file_being_written_is_never_a_mixture),
 		cmocka_unit_test(test_a_write_that_stands_still_is_no_mixture),
 		cmocka_unit_test(test_a_file_open_for_writing_is_read_twice),
-		cmocka_unit_test(test_exclude),
 		cmocka_unit_test(test_more_files_than_descriptors),
 		cmocka_unit_test(test_the_same_sequence_twice),
-		cmocka_unit_test(test_cancelled),
-		cmocka_unit_test(test_full_disk_and_the_last_commit_stands),
-		cmocka_unit_test(test_progress_is_told),
 		cmocka_unit_test(test_a_file_that_is_mapped_for_writing_is_read_anew),
 		cmocka_unit_test(test_packs_of_many_attempts),
 	};

@@ -118,31 +118,6 @@ static void test_truncated_and_missing_packs(void **state)
 	fixture_stop(&f);
 }
 
-static void test_shared_damage_is_told_for_each(void **state)
-{
-	struct fixture f;
-	struct findings findings;
-	auto_free char *pack = NULL;
-	struct stat status;
-	bool first = false, second = false;
-
-	(void)state;
-	prepare(&f);
-	pack = fixture_find(&f, "packs/000001/000001-");
-	assert_int_equal(stat(pack, &status), 0);
-	fixture_flip(pack, 100);
-	verify(&f, NO_ID, &findings);
-	for (size_t i = 0; i < findings.count; i++) {
-		first = first || findings.ids[i].sequence == 1;
-		second = second || findings.ids[i].sequence == 2;
-	}
-	/* Three threads make one to three packs; only what is in the first and still used hurts the
-	 * second snapshot. */
-	assert_true(first);
-	assert_true(second || status.st_size < (off_t)CHUNK_SIZE);
-	fixture_stop(&f);
-}
-
 static void test_damaged_manifest(void **state)
 {
 	struct fixture f;
@@ -386,7 +361,6 @@ int main(void)
 		cmocka_unit_test(test_flipped_bit),
 		cmocka_unit_test(test_flipped_bit_in_the_index),
 		cmocka_unit_test(test_truncated_and_missing_packs),
-		cmocka_unit_test(test_shared_damage_is_told_for_each),
 		cmocka_unit_test(test_damaged_manifest),
 		cmocka_unit_test(test_every_byte_is_looked_at),
 		cmocka_unit_test(test_repair_sets_aside_what_is_damaged),

@@ -223,56 +223,6 @@ static void test_a_snapshot_that_the_survey_did_not_see_keeps_its_packs(void **s
 	fixture_stop(&f);
 }
 
-/* --- what is asked --- */
-
-static int count_claims(struct slow_store *slow, const char *key, struct err *error)
-{
-	unsigned *count = slow->arg;
-
-	(void)error;
-	if (strstr(key, "/attempts/"))
-		__atomic_add_fetch(count, 1, __ATOMIC_RELAXED);
-	return 0;
-}
-
-static size_t list_attempts(struct fixture *f)
-{
-	auto_(job_listing_release) struct job_listing listing = {0};
-
-	assert_works(job_records_list(f->storage, &listing, NULL, &err));
-	for (size_t i = 0; i < listing.lineage.attempt_count; i++)
-		assert_true(listing.lineage.attempts[i].known &&
-			    !listing.lineage.attempts[i].unconfirmed);
-	return listing.lineage.attempt_count;
-}
-
-/* A claim never changes: one process reads it once, however often it looks. */
-static void test_claims_are_read_once(void **state)
-{
-	struct fixture f;
-	struct slow_store *slow;
-	unsigned count = 0;
-
-	(void)state;
-	fixture_start(&f);
-	/* So few are not summed up. */
-	for (int i = 0; i < 5; i++)
-		fixture_claim(&f);
-	slow = slow_store_install(&f, NULL);
-	slow->answer_get = count_claims;
-	slow->arg = &count;
-	assert_int_equal(list_attempts(&f), 6);
-	/* The last claim of this process has read all. */
-	assert_int_equal(count, 0);
-	/* Somebody has emptied the store and filled it again. */
-	make_old(&f);
-	assert_int_equal(list_attempts(&f), 6);
-	assert_int_equal(count, 6);
-	assert_int_equal(list_attempts(&f), 6);
-	assert_int_equal(count, 6);
-	fixture_stop(&f);
-}
-
 /* --- a store that was emptied --- */
 
 struct emptied {
@@ -410,7 +360,6 @@ int main(void)
 		cmocka_unit_test(test_a_store_that_stops_answering_ends_it),
 		cmocka_unit_test(test_no_pack_goes_if_the_attempts_cannot_be_listed),
 		cmocka_unit_test(test_a_snapshot_that_the_survey_did_not_see_keeps_its_packs),
-		cmocka_unit_test(test_claims_are_read_once),
 		cmocka_unit_test(test_begun_anew_without_an_answer),
 		cmocka_unit_test(test_emptied_without_an_answer),
 		cmocka_unit_test(test_what_fills_the_store_is_taken_back),

@@ -2,7 +2,6 @@
 #include "storage_fixture.h"
 
 #include "base/clock.h"
-#include "base/workers.h"
 #include "storage/backend/object_store.h"
 #include "storage/scheme_table.h"
 
@@ -22,9 +21,6 @@ static struct {
 		GIVES_NO_DATES,
 		TELLS_ITS_CLOCK,
 	} how;
-	/* Gets of whole pieces that go well before. */
-	unsigned good;
-	bool one_by_one;
 } altering;
 static const struct store_ops *sound_ops;
 static struct store_ops altering_ops;
@@ -38,16 +34,12 @@ static int altering_get(struct store *store, const char *key, uint64_t offset, s
 		out->data[0] ^= 1;
 		return 0;
 	}
-	if (size == PIECE && altering.good == 0 && altering.how == IS_EMPTY)
+	if (size == PIECE && altering.how == IS_EMPTY)
 		return 0;
 	if (sound_ops->get(store, key, offset, size, out, cancel, failure) < 0)
 		return -1;
 	if (size != PIECE)
 		return 0;
-	if (altering.good > 0) {
-		altering.good--;
-		return 0;
-	}
 	if (altering.how == LACKS_ITS_END)
 		out->size--;
 	if (altering.how == HAS_ANOTHER_BYTE)
@@ -101,13 +93,6 @@ int __wrap_store_open(const char *url, bool create, bool read_only, struct store
 	return result;
 }
 
-void __real_parallel_run(size_t threads, void (*run)(void *arg, size_t index), void *arg);
-void __wrap_parallel_run(size_t threads, void (*run)(void *arg, size_t index), void *arg);
-void __wrap_parallel_run(size_t threads, void (*run)(void *arg, size_t index), void *arg)
-{
-	__real_parallel_run(altering.one_by_one ? 1 : threads, run, arg);
-}
-
 /* --- */
 
 static void assert_clean(struct fixture *f)
@@ -147,20 +132,6 @@ static void test_a_sound_store(void **state)
 		assert_non_null(strstr(probe.description, f.store));
 		assert_clean(&f);
 	}
-	fixture_stop(&f);
-}
-
-static void test_nothing_measured(void **state)
-{
-	struct fixture f;
-	struct store_probe probe;
-
-	(void)state;
-	fixture_start(&f);
-	assert_works(storage_probe(f.url, 0, &probe, NULL, &err));
-	assert_false(probe.steps[PROBE_UPLOAD].tried);
-	assert_true(probe.steps[PROBE_REMOVE].worked);
-	assert_clean(&f);
 	fixture_stop(&f);
 }
 
@@ -224,35 +195,25 @@ static void test_it_leaves_no_directory_behind(void **state)
 	fixture_stop(&f);
 }
 
-/* Each piece that comes back is compared whole, and with nothing of the one before. */
+/* Each piece that comes back is compared whole. */
 static void test_a_store_that_gives_something_else(void **state)
 {
 	static const struct {
 		const char *name;
 		int how;
-		unsigned good;
 	} rows[] = {
-		// clang-format off
-		{"a piece without its end", LACKS_ITS_END, 0},
-		{"the second one", LACKS_ITS_END, 1},
-		{"a piece and more", HAS_MORE, 0},
-		{"another last byte", HAS_ANOTHER_BYTE, 0},
-		{"of the second one", HAS_ANOTHER_BYTE, 1},
-		{"nothing", IS_EMPTY, 0},
-		{"nothing behind a good one", IS_EMPTY, 1},
-		// clang-format on
+		{"a piece without its end", LACKS_ITS_END},
+		{"a piece and more", HAS_MORE},
+		{"another last byte", HAS_ANOTHER_BYTE},
+		{"nothing", IS_EMPTY},
 	};
 	struct fixture f;
 	struct store_probe probe;
 
 	(void)state;
 	fixture_start(&f);
-	altering.one_by_one = true;
-	assert_works(storage_probe(f.url, 2 * PIECE, &probe, NULL, &err));
-	assert_true(probe.steps[PROBE_DOWNLOAD].worked);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		altering.how = rows[i].how;
-		altering.good = rows[i].good;
 		assert_works(storage_probe(f.url, 2 * PIECE, &probe, NULL, &err));
 		if (!probe.steps[PROBE_UPLOAD].worked || probe.steps[PROBE_DOWNLOAD].worked ||
 		    probe.steps[PROBE_DOWNLOAD].err.kind != ERR_CORRUPT)
@@ -314,7 +275,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_sound_store),
-		cmocka_unit_test(test_nothing_measured),
 		cmocka_unit_test(test_a_store_that_cannot_be),
 		cmocka_unit_test(test_a_store_that_takes_nothing),
 		cmocka_unit_test(test_it_leaves_no_directory_behind),
