@@ -184,8 +184,7 @@ static void rearm(struct tracker *tracker, int64_t at_ms)
 {
 	bool busy = detector_is_busy(&tracker->detector);
 	int64_t now_ms = clock_monotonic_ms();
-	int64_t report_ms = under_way_report_wakes_ms(&tracker->under_way);
-	int64_t next_ms = report_ms < at_ms ? report_ms : at_ms;
+	int64_t next_ms = tracker->listed_wakes_ms < at_ms ? tracker->listed_wakes_ms : at_ms;
 
 	if (tracker->answered_ms > 0 && tracker->answered_ms < next_ms)
 		next_ms = tracker->answered_ms;
@@ -497,7 +496,7 @@ void tracker_free(struct tracker *tracker)
 	if (tracker->shim_channel)
 		shim_channel_close(tracker->shim_channel);
 	detector_release(&tracker->detector);
-	under_way_report_release(&tracker->under_way);
+	path_list_free(tracker->listed);
 	free(tracker->latest_key);
 	free(tracker);
 }

@@ -7,7 +7,6 @@
 #include "detector.h"
 #include "monitor/monitor.h"
 #include "tracker.h"
-#include "under_way_report.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -82,7 +81,10 @@ struct tracker {
 	uint64_t reported_generation;
 	int64_t reported_ms;
 	uint64_t reported_running;
-	struct under_way_report under_way;
+	/* What is under way, as the next start was told last; NULL: not yet. When it may be told
+	 * the next time; and if there is something to tell, else INT64_MAX. */
+	char **listed;
+	int64_t listed_next_ms, listed_wakes_ms;
 	/* something became complete or torn since the next start was last told what is known */
 	bool knows_more;
 	/* a save that was under way at the request: it is the answer if nothing follows until then;

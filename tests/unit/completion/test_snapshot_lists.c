@@ -1,7 +1,6 @@
 /* What a snapshot may hold, and when the list of what is under way is written. */
 #include "completion/detector.h"
 #include "completion/snapshot_plan.h"
-#include "completion/under_way_report.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -526,46 +525,6 @@ static void test_one_alone_that_is_written_over_holds_up_no_other(void **state)
 	assert_false(snapshot_plan_would_lack_newest(&detector, ""));
 }
 
-static void test_new_paths_are_reported_at_once(void **state)
-{
-	struct under_way_report report = {0};
-
-	(void)state;
-	/* An empty list is news at the start. */
-	assert_true(under_way_report_is_due(&report, &detector, 1000, false));
-	under_way_report_written(&report, 1000, 1000);
-	assert_false(under_way_report_is_due(&report, &detector, 1000, false));
-	write_file("checkpoint-1/model.pt", "o", 1001);
-	assert_true(under_way_report_is_due(&report, &detector, 1001, false));
-	under_way_report_written(&report, 1001, 1001);
-	assert_int_equal(under_way_report_wakes_ms(&report), INT64_MAX);
-	/* What is over is news too. */
-	write_file("checkpoint-1/model.pt", "c", 1002);
-	decide(4000);
-	assert_true(under_way_report_is_due(&report, &detector, 4000, false));
-	assert_null(report.paths[0]);
-	assert_false(under_way_report_is_due(&report, &detector, 4001, false));
-	under_way_report_release(&report);
-}
-
-static void test_a_slow_disk_is_left_in_peace(void **state)
-{
-	struct under_way_report report = {0};
-
-	(void)state;
-	assert_true(under_way_report_is_due(&report, &detector, 1000, false));
-	under_way_report_written(&report, 1000, 1100);
-	write_file("checkpoint-1/model.pt", "o", 1100);
-	assert_false(under_way_report_is_due(&report, &detector, 1299, false));
-	assert_int_equal(under_way_report_wakes_ms(&report), 1300);
-	assert_true(under_way_report_is_due(&report, &detector, 1300, false));
-	under_way_report_written(&report, 1300, 1400);
-	write_file("checkpoint-2/model.pt", "o", 1400);
-	/* There may be no later time. */
-	assert_true(under_way_report_is_due(&report, &detector, 1401, true));
-	under_way_report_release(&report);
-}
-
 static void test_whole_directories_end_in_a_slash(void **state)
 {
 	char **paths;
@@ -906,8 +865,6 @@ int main(void)
 		TEST(test_no_half_of_a_set_beside_a_numbered_one),
 		TEST(test_the_newest_that_is_held),
 		TEST(test_one_alone_that_is_written_over_holds_up_no_other),
-		TEST(test_new_paths_are_reported_at_once),
-		TEST(test_a_slow_disk_is_left_in_peace),
 		TEST(test_whole_directories_end_in_a_slash),
 		TEST(test_a_file_of_a_new_kind_is_said_to_be_closed),
 		TEST(test_a_save_that_has_all_its_files_is_said_to_lack_closes),
