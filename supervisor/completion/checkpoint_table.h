@@ -132,9 +132,8 @@ struct checkpoint {
 	/* of the fixed names: saves have followed each other, and none was known to be complete, so
 	 * that what was complete last is not what the newest one has written over */
 	bool overtaken;
-	/* it was complete, and files of it were deleted since: it is nothing new. `part_gone`: all
-	 * that it had in one of several directories */
-	bool reduced, part_gone;
+	/* it was complete, and files of it were deleted since: it is nothing new */
+	bool reduced;
 	/* of the fixed names: one that the newest complete save had was deleted since */
 	bool gone;
 	bool next_begun;

@@ -130,8 +130,6 @@ static void note_number(struct detector *detector, struct checkpoint *checkpoint
 		count_own_kind(detector, checkpoint);
 	if (begun && family->highest >= 0 && checkpoint->number > family->highest) {
 		note_placed_whole(detector, checkpoint);
-		if (!other)
-			detector_judge_siblings(detector, family);
 		family->rising += checkpoint->number == family->highest + 1;
 		family->sure |=
 			checkpoint->number > family->highest + 1 || family->rising >= RISING_SURE;
@@ -318,7 +316,7 @@ static void begin_save(struct detector *detector, struct checkpoint *checkpoint,
 	if (checkpoint->placed > 0)
 		checkpoint->family->placed_whole = false;
 	checkpoint->own_word = checkpoint->committed = checkpoint->placed = checkpoint->defect = 0;
-	checkpoint->rewritten = checkpoint->reduced = checkpoint->part_gone = false;
+	checkpoint->rewritten = checkpoint->reduced = false;
 	checkpoint->overtaken = false;
 	checkpoint->begun_ms = checkpoint->since_ms = now_ms;
 	/* The rest of one that looked complete: the next one is waited for. */
@@ -351,7 +349,7 @@ static void go_on(struct detector *detector, struct checkpoint *checkpoint, int6
 
 	if (pause_ms > checkpoint->pause_ms && !detector_is_open(detector, checkpoint))
 		checkpoint->pause_ms = pause_ms;
-	checkpoint->next_begun = checkpoint->reduced = checkpoint->part_gone = false;
+	checkpoint->next_begun = checkpoint->reduced = false;
 	/* Another process goes on with what a dead one left. */
 	if (checkpoint->death == DEATH_AFTER_CLOSE)
 		checkpoint->death = DEATH_TEARS;
@@ -461,8 +459,6 @@ static struct tracked_file *touch(struct detector *detector, struct tracked_file
 		detector_note_change(detector, checkpoint, now_ms);
 		checkpoint_add_writer(checkpoint, pid);
 	} else if (checkpoint->number >= 0) {
-		if (!companion_file_is(path))
-			detector_note_number_written(detector, checkpoint, now_ms);
 		note_number(detector, checkpoint, begun);
 		if (begun)
 			join_parts_of(detector, checkpoint->family, now_ms);
