@@ -204,10 +204,8 @@ static void begin_round(struct detector *detector, const struct tracked_file *ag
 	each_file (file, fixed)
 		if (file != again &&
 		    (file->marks & (FILE_WITNESSED | FILE_TORN)) == FILE_WITNESSED &&
-		    !writer_table_has_open(&detector->writers, file->path)) {
-			fixed->overtaken |= (file->marks & FILE_FRESH) > 0;
+		    !writer_table_has_open(&detector->writers, file->path))
 			file->marks &= ~(unsigned)FILE_FRESH;
-		}
 	fixed->begun_ms = again->begun_ms > last->begun_ms ? again->begun_ms : now_ms;
 }
 

@@ -317,7 +317,6 @@ static void begin_save(struct detector *detector, struct checkpoint *checkpoint,
 		checkpoint->family->placed_whole = false;
 	checkpoint->own_word = checkpoint->committed = checkpoint->placed = checkpoint->defect = 0;
 	checkpoint->rewritten = checkpoint->reduced = false;
-	checkpoint->overtaken = false;
 	checkpoint->begun_ms = checkpoint->since_ms = now_ms;
 	/* The rest of one that looked complete: the next one is waited for. */
 	checkpoint->pause_ms =
