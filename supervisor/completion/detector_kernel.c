@@ -136,7 +136,7 @@ void detector_note_placed(struct detector *detector, const char *directory,
 			      path_set_is_below(file->path, directory);
 		if (!all || detector_is_open(detector, checkpoint))
 			continue;
-		checkpoint->committed = checkpoint->placed = checkpoint->changed;
+		checkpoint->committed = checkpoint->changed;
 		if (was_complete) {
 			checkpoint->settled = true;
 			checkpoint->reason = *was_complete;
@@ -181,7 +181,6 @@ static void moved_to(struct detector *detector, const struct dir_event *event, i
 		checkpoint_table_each_below(&detector->table, event->from, note_moving_file, &move);
 		checkpoint_table_each_below(&detector->table, event->from, move_file, &move);
 		writer_table_rename_below(&detector->writers, event->from, event->path);
-		checkpoint_table_remove_empty(&detector->table, event->from);
 	}
 	if (known && file && event->symlink)
 		note_symlink(detector, event->path, now_ms);
@@ -263,7 +262,6 @@ static void deleted(struct detector *detector, const char *path, int64_t now_ms)
 
 	detector->generation++;
 	checkpoint_table_each_below(&detector->table, path, delete_file, &deletion);
-	checkpoint_table_remove_empty(&detector->table, path);
 }
 
 /* --- writes --- */
@@ -388,12 +386,6 @@ static void rescan(struct detector *detector, int64_t now_ms)
 	detector->needs_verify = true;
 }
 
-static void directory_created(struct detector *detector, const char *path)
-{
-	detector->generation++;
-	(void)checkpoint_table_add_directory(&detector->table, path);
-}
-
 /* A scan sees neither the writer nor whether the file is open. It is also late: a torn file stays
  * torn, because the write may be older than the tear. What this machine has written since the scan
  * before explains what it finds: that is judged by better evidence. (A machine that writes the same
@@ -435,7 +427,7 @@ void detector_handle_kernel(struct detector *detector, const struct dir_event *e
 	case DIR_DELETED:
 		return deleted(detector, event->path, now_ms);
 	case DIR_DIRECTORY_CREATED:
-		return directory_created(detector, event->path);
+		return;
 	case DIR_RESCAN:
 		return rescan(detector, now_ms);
 	}

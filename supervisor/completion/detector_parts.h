@@ -37,7 +37,7 @@ bool detector_is_held(const struct detector *detector, const struct checkpoint *
 /* Has any process one, as far as is known? */
 bool detector_is_open(const struct detector *detector, const struct checkpoint *checkpoint);
 
-/* --- detector_siblings.c: what is saved together in several directories --- */
+/* --- family.c: what is saved together in several directories --- */
 
 /* Before a write to the file: is it a part of the number that its writer has just written in
  * another directory? Its checkpoint is another one then. */

@@ -48,8 +48,6 @@ struct family {
 	 * beside checkpoints, and is written anew between the saves, too. Each is judged like one
 	 * of a stream */
 	bool beside;
-	/* the one before the newest was renamed into place, and nothing came to it after that */
-	bool placed_whole;
 	/* others are parts of its checkpoints (`with`) */
 	bool leads;
 	/* before it is known to be a stream: new names that a process has written in a row while
@@ -58,7 +56,7 @@ struct family {
 	int once_pid;
 	int64_t once_ms;
 	/* its files are parts of the checkpoints of that kind, which were written together with
-	 * them under the same numbers (detector_siblings.c); NULL: of its own */
+	 * them under the same numbers (family.c); NULL: of its own */
 	struct family *with;
 	/* the number that the shim saw written last to this directory, by whom, the one before it,
 	 * and the detector's generation then; -1: none yet */
@@ -99,11 +97,5 @@ void checkpoint_table_keep_beside(struct checkpoint_table *table, struct tracked
 /* Is it of a stream, written beside the saves, or added to another one? It is complete as soon as
  * it is closed, and none to resume from. */
 bool checkpoint_is_alone(const struct checkpoint *checkpoint);
-
-/* Files of the kind `part` are parts of the checkpoints of `leader` from now on: first of all those
- * of `from`, which goes into `into`. */
-void checkpoint_table_join_siblings(struct checkpoint_table *table, struct family *part,
-				    struct family *leader, struct checkpoint *from,
-				    struct checkpoint *into);
 
 #endif
