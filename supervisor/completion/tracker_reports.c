@@ -95,7 +95,8 @@ void tracker_report_under_way(struct tracker *tracker, bool at_once)
 	else
 		note_listed(tracker);
 	took_ms = clock_monotonic_ms() - now_ms;
-	tracker->listed_next_ms = now_ms + took_ms + (took_ms > SLOW_MS ? PAUSE_TIMES * took_ms : 0);
+	tracker->listed_next_ms =
+		now_ms + took_ms + (took_ms > SLOW_MS ? PAUSE_TIMES * took_ms : 0);
 	tracker->listed_wakes_ms = INT64_MAX;
 }
 

@@ -183,7 +183,7 @@ static const struct scene scenes[] = {
 	{"a whole pair, and the next one begins", "w:emptied.npz w:opt.npz", "",
 	 "w:emptied.npz w:opt.npz o:emptied.npz",
 	 UNDER_WAY_WITH "opt.npz "
-	      "emptied.npz "},
+			"emptied.npz "},
 	{"written in place", PAIRS, "", "r:model.npz",
 	 REST "opt.npz "
 	      "model.npz "},
