@@ -77,9 +77,6 @@ static char *rule_text(const struct profile_rule *rule)
 				    : text_format("%s without %s", checkpoint, rule->marker);
 	case PROFILE_RULE_FORBIDS:
 		return text_format("%s with %s", checkpoint, rule->marker);
-	case PROFILE_RULE_PAIR:
-		return text_format("NAME%s without NAME%s, or the other way round", rule->member,
-				   rule->marker);
 	case PROFILE_RULE_POINTER:
 		return text_format("%s with a higher number than `%s` beside it names", checkpoint,
 				   rule->marker);

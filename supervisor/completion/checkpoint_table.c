@@ -52,8 +52,6 @@ void checkpoint_table_release(struct checkpoint_table *table)
 	for (struct family *family = table->families, *next; family; family = next) {
 		next = family->next;
 		signature_release(&family->signature);
-		signature_release(&family->before);
-		signature_release(&family->behind);
 		free(family->name);
 		free(family->taught_by);
 		free(family);
@@ -176,17 +174,6 @@ static struct checkpoint *add_checkpoint(struct checkpoint_table *table, const c
 	return checkpoint;
 }
 
-struct checkpoint *checkpoint_table_add_directory(struct checkpoint_table *table, const char *path)
-{
-	auto_free char *inside = text_format("%s/-", path);
-	struct checkpoint_name name = checkpoint_name_parse(inside);
-	struct family *kind;
-
-	if (name.unit_length != strlen(path))
-		return NULL;
-	return add_checkpoint(table, inside, &kind);
-}
-
 static void leave_under_way(struct checkpoint_table *table, struct checkpoint *checkpoint)
 {
 	struct checkpoint *next = checkpoint->under_way_next;
@@ -226,15 +213,6 @@ static void remove_checkpoint(struct checkpoint_table *table, struct checkpoint 
 		;
 	*link = checkpoint->sibling;
 	free_checkpoint(checkpoint);
-}
-
-void checkpoint_table_remove_empty(struct checkpoint_table *table, const char *directory)
-{
-	auto_free char *key = text_format("%s/", directory);
-	struct checkpoint *checkpoint = checkpoint_table_find_key(table, key);
-
-	if (checkpoint && checkpoint->file_count == 0)
-		remove_checkpoint(table, checkpoint);
 }
 
 /* --- files --- */

@@ -129,12 +129,8 @@ struct checkpoint {
 	bool rewritten;
 	/* of a number: a file of it got the name of its backup */
 	bool put_aside;
-	/* of the fixed names: saves have followed each other, and none was known to be complete, so
-	 * that what was complete last is not what the newest one has written over */
-	bool overtaken;
-	/* it was complete, and files of it were deleted since: it is nothing new. `part_gone`: all
-	 * that it had in one of several directories */
-	bool reduced, part_gone;
+	/* it was complete, and files of it were deleted since: it is nothing new */
+	bool reduced;
 	/* of the fixed names: one that the newest complete save had was deleted since */
 	bool gone;
 	bool next_begun;
@@ -149,10 +145,9 @@ struct checkpoint {
 	int64_t pause_ms;
 	/* the longest pause before a file that it did not have, and when that came */
 	int64_t gap_ms, gap_end_ms;
-	/* detector generation of its last change; at which it was called complete, committed,
-	 * renamed into place as a directory (which commits it too), and found defective (0: never)
-	 */
-	uint64_t changed, own_word, committed, placed, defect;
+	/* detector generation of its last change; at which it was called complete, committed (as by
+	 * the rename of its directory into place), and found defective (0: never) */
+	uint64_t changed, own_word, committed, defect;
 	int64_t defect_ms, defect_until_ms;
 	/* the last check of its contents, and `changed` then (content_check_worker.c) */
 	uint64_t check, checked;
@@ -200,8 +195,6 @@ struct checkpoint *checkpoint_table_fixed(struct checkpoint_table *table);
 /* That of a file which is kept apart, as a checkpoint of this family. Makes it if there is none. */
 struct checkpoint *checkpoint_table_apart(struct checkpoint_table *table, struct family *family,
 					  const char *path);
-/* A numbered directory without files yet. NULL: the path is none. */
-struct checkpoint *checkpoint_table_add_directory(struct checkpoint_table *table, const char *path);
 /* The file is one that was added to its checkpoint: makes that a save of its own. */
 void checkpoint_table_add_to(struct checkpoint_table *table, struct tracked_file *file);
 /* Removes the entry; the checkpoint too if it was numbered and that was its last file. */
@@ -223,8 +216,6 @@ void checkpoint_table_each_below(struct checkpoint_table *table, const char *pat
 bool checkpoint_table_any_below(const struct checkpoint_table *table, const char *path);
 /* Removes the entries of `path` and everything below it. */
 void checkpoint_table_remove_below(struct checkpoint_table *table, const char *path);
-/* Removes a numbered directory's entry if it has no files. */
-void checkpoint_table_remove_empty(struct checkpoint_table *table, const char *directory);
 
 /* Of a checkpoint in the table. Nobody else sets it. */
 void checkpoint_set_state(struct checkpoint_table *table, struct checkpoint *checkpoint,

@@ -39,7 +39,6 @@
  *	tracker_state.h		the files of the tracker, by subject
  *	writer_table.h		PURE: writing processes and the descriptors that they have open
  *	left_reports.h		PURE: the list of what is under way, with what nobody had read yet
- *	under_way_report.h	PURE: when the list of what is under way is written
  *	file_look.h		what the detector asks about one file; blocks
  *	writer_monitor.h	which processes write, also without the shim, and how each ends
  */

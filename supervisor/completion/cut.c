@@ -213,17 +213,15 @@ static bool is_undone(const struct detector *detector, const struct tracked_file
 /* What stands in front of a fixed name (completion_record.h); NULL: it is not in the list. */
 static const char *front_of_name(const struct detector *detector, const struct tracked_file *file)
 {
-	bool overtaken = file->checkpoint->overtaken && class_of_out(file) == CUT_CLOSED;
-
 	switch (class_of(detector, file)) {
 	case CUT_WHOLE:
 		return NULL;
 	case CUT_REST:
 		return UNDER_WAY_REST;
 	case CUT_OVERTAKEN:
-		return overtaken ? NULL : UNDER_WAY_WITH;
+		return UNDER_WAY_WITH;
 	case CUT_CLOSED:
-		return overtaken || !is_undone(detector, file) ? NULL : UNDER_WAY_WITH;
+		return is_undone(detector, file) ? UNDER_WAY_WITH : NULL;
 	case CUT_UNSEEN:
 		return UNDER_WAY_UNSEEN;
 	case CUT_WRITTEN:
@@ -431,15 +429,6 @@ static enum snapshot_gone find_gone(const struct detector *detector, const char 
 	return (*newest ? gone : checkpoint && checkpoint->gone) ? GONE_NEWEST : GONE_NOTHING;
 }
 
-static char **list_made(const struct detector *detector)
-{
-	struct path_list list = {.paths = memory_new(sizeof(char *))};
-
-	for (size_t i = 0; i < detector->made_count; i++)
-		path_list_add(&list, detector->made[i].path);
-	return list.paths;
-}
-
 void snapshot_plan_make(struct snapshot_plan *plan, const struct detector *detector,
 			const char *newest)
 {
@@ -454,7 +443,6 @@ void snapshot_plan_make(struct snapshot_plan *plan, const struct detector *detec
 		.key = text_copy(newest ? newest : ""),
 		.complete = list_complete(detector, newest ? newest : ""),
 		.parts = list_parts(detector),
-		.made = list_made(detector),
 		.gone = find_gone(detector, newest),
 		.gone_number = newest ? checkpoint_name_parse(newest).number : -1,
 		.ended = detector->job_end == JOB_END_CLEAN,
@@ -472,7 +460,6 @@ void snapshot_plan_release(struct snapshot_plan *plan)
 	path_list_free(plan->complete);
 	path_list_free(plan->parts);
 	path_list_free(plan->empty);
-	path_list_free(plan->made);
 	free(plan->key);
 	*plan = (struct snapshot_plan){0};
 }
@@ -482,8 +469,6 @@ bool snapshot_plan_confirm(struct snapshot_plan *plan, const struct detector *de
 {
 	if (plan->holds_less)
 		return false;
-	path_list_free(plan->made);
-	plan->made = list_made(detector);
 	/* A commit meanwhile: what was listed before it may lack what its branch names now. */
 	if (detector->repository_generation != plan->repository_generation && !last_try)
 		return false;

@@ -20,24 +20,9 @@ void detector_init(struct detector *detector, int64_t quiet_ms,
 	};
 }
 
-/* Forgets the directories made by saves that are complete. */
-static void forget_made(struct detector *detector, int64_t until_ms)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < detector->made_count; i++)
-		if (detector->made[i].ms > until_ms)
-			detector->made[kept++] = detector->made[i];
-		else
-			free(detector->made[i].path);
-	detector->made_count = kept;
-}
-
 void detector_release(struct detector *detector)
 {
 	path_set_release(&detector->ran);
-	forget_made(detector, DETECTOR_NEVER);
-	free(detector->made);
 	writer_table_release(&detector->writers);
 	checkpoint_table_release(&detector->table);
 }
@@ -307,11 +292,9 @@ void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
 	checkpoint_set_state(&detector->table, checkpoint,
 			     complete ? CHECKPOINT_COMPLETE : CHECKPOINT_TORN);
 	checkpoint->reason = judgement.reason;
-	checkpoint->family->sheds |= checkpoint->part_gone && judgement.reason == REASON_QUIET;
 	if (complete) {
 		note_unknown_save(detector, checkpoint, judgement.reason);
 		mark_newest(checkpoint);
-		forget_made(detector, checkpoint->last_ms);
 	}
 	if (complete && !checkpoint->reduced)
 		detector_learn(detector, checkpoint);
@@ -420,9 +403,6 @@ void detector_note_saved(struct detector *detector, int pid, int64_t step, int64
 			continue;
 		checkpoint->own_word = checkpoint->changed;
 		detector->unknown_until_ms = 0;
-		/* Nothing follows it. */
-		checkpoint->family->round.said |=
-			checkpoint->family->round.number == checkpoint->number;
 	}
 }
 

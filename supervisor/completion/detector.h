@@ -57,8 +57,7 @@ struct fixed_write {
 	int64_t begun_ms, ms; /* when it was opened and closed */
 	int64_t stalled_ms;   /* how long this process had been stalled by then, in all */
 	int pid;
-	bool best;  /* companion_file_is_best() */
-	bool pairs; /* it may be a partner of numbers */
+	bool best; /* companion_file_is_best() */
 	/* of what lies beside checkpoints: how often in a row it was written although nothing else
 	 * was, and struct detector's work_writes then */
 	unsigned alone;
@@ -71,11 +70,6 @@ struct detector_questions {
 	struct file_look (*look)(void *arg, const char *path);
 	bool (*is_database)(void *arg, const char *path);
 	void *arg;
-};
-
-struct made_directory {
-	char *path;
-	int64_t ms;
 };
 
 struct detector {
@@ -103,9 +97,6 @@ struct detector {
 	int64_t unknown_until_ms, unknown_number;
 	bool saved;    /* a save was complete, in any attempt */
 	bool answered; /* since the request, one of a known kind */
-	/* those that were made since the last write to a complete checkpoint */
-	struct made_directory *made;
-	size_t made_count;
 	/* saves that were begun so far, and when the writing of a file was */
 	uint64_t saves;
 	int64_t begun_ms;
@@ -224,14 +215,6 @@ bool detector_is_busy(const struct detector *detector);
  * checkpoint
  * (`latest`), which a snapshot now would leave out. */
 bool detector_is_replacing(const struct detector *detector);
-/* A save goes on beside its number, under the fixed names that those before it had (struct family):
- * until when they are awaited at most; of one that comes before its number, that. 0: none is. */
-int64_t detector_partners_until_ms(const struct detector *detector, int64_t now_ms);
-/* Are all of them there that are expected behind this number? A job that resumes by one of them
- * resumes from an older number until then. */
-bool detector_is_followed(const struct detector *detector, const struct family *family,
-			  int64_t number);
-
 /* --- lists; paths are relative --- */
 
 /* What no snapshot may hold now: checkpoints that are not complete, and torn files. Numbered

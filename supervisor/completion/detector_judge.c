@@ -54,19 +54,12 @@ static struct family *family_of(const struct detector *detector,
 	return leader ? detector_family_led_by(detector, leader) : NULL;
 }
 
-/* Of what was saved together with it, and no longer is. */
-static bool has_left(const struct checkpoint *checkpoint, const struct tracked_file *file)
-{
-	return file->kind != checkpoint->family && file->kind->with != checkpoint->family;
-}
-
 /* The best so far, and what was measured of a checkpoint, are no part of what a save has to have.
  */
 static bool may_be_missing(const struct checkpoint *checkpoint, const struct tracked_file *file)
 {
 	return companion_file_is_best(file->path) ||
-	       (*checkpoint->key &&
-		(companion_file_is_result(file->path) || has_left(checkpoint, file)));
+	       (*checkpoint->key && companion_file_is_result(file->path));
 }
 
 /* Its files that count, and of them those that may not be missing, unless there is nothing else.
@@ -129,22 +122,14 @@ static bool is_saved_name(const struct tracked_file *file)
 	       !companion_file_is_best(file->path);
 }
 
-/* The fixed names that there are, and those that there were when one was complete last; but for
- * settings, which no save needs to write. */
-static size_t count_known(const struct checkpoint *fixed)
+/* Fixed names that there are, or were when one was complete last, and this save has not written. */
+static bool lacks_known_names(const struct checkpoint *fixed, size_t count)
 {
-	const struct signature *all = &fixed->family->signature;
-	size_t count = all->kinds[0].expected;
-
-	each_file (file, fixed) {
-		bool was = signature_has(all, file->name);
-
-		if (companion_file_is_setting(file->path))
-			count -= was && count > 0;
-		else
-			count += !was && is_saved_name(file);
-	}
-	return count;
+	each_file (file, fixed)
+		if (!(file->marks & FILE_FRESH) && is_saved_name(file) &&
+		    !companion_file_is_setting(file->path))
+			return true;
+	return count < fixed->family->signature.kinds[0].expected;
 }
 
 /* Of what the first of a kind has beside, nobody knows whether more of it comes. */
@@ -180,7 +165,7 @@ static enum signature_match match_signature(
 		*kind = NULL;
 		return match_all_names(checkpoint);
 	}
-	if (was_taught_too_early(detector, checkpoint, *kind) || checkpoint->part_gone)
+	if (was_taught_too_early(detector, checkpoint, *kind))
 		return SIGNATURE_UNKNOWN;
 	if (!names)
 		return SIGNATURE_FEWER;
@@ -189,7 +174,7 @@ static enum signature_match match_signature(
 		return match;
 	/* What was written together once may have been half of it, if other names are known. */
 	if (!*checkpoint->key)
-		return (*kind)->learned == 1 && count < count_known(checkpoint)
+		return (*kind)->learned == 1 && lacks_known_names(checkpoint, count)
 			       ? SIGNATURE_UNKNOWN
 			       : match;
 	/* What was learned from this one alone says nothing of what else it will have; and it may
@@ -291,27 +276,6 @@ static bool is_of_others_alone(const struct detector *detector, const struct che
 	       checkpoint->number >= 0 && checkpoint->begun_ms > detector->ended_ms;
 }
 
-/* No signature is learned before a checkpoint is complete. But another number, complete or not, has
- * a file that this one has, and more of them: the others may be still to come here. */
-static bool may_be_half(const struct detector *detector, const struct checkpoint *checkpoint)
-{
-	size_t own;
-
-	free(list_files(checkpoint, &own));
-	each_checkpoint (other, &detector->table) {
-		size_t count = 0;
-
-		if (!*checkpoint->key || !*other->key || other == checkpoint)
-			continue;
-		each_file (file, other)
-			if (file->name == checkpoint->files->name)
-				free(list_files(other, &count));
-		if (count > own)
-			return true;
-	}
-	return false;
-}
-
 /* A save that failed and was caught leaves a file that is empty, and was not before. */
 static bool has_emptied(const struct detector *detector, const struct checkpoint *checkpoint)
 {
@@ -340,13 +304,10 @@ static struct checkpoint_facts facts_of(const struct detector *detector,
 		.format = format_of(checkpoint),
 		.own_word = checkpoint->own_word == checkpoint->changed,
 		.committed = checkpoint->committed == checkpoint->changed,
-		.placed = checkpoint->placed == checkpoint->changed &&
-			  checkpoint->family->placed_whole,
 		.next_begun = checkpoint->next_begun,
 		.job_end = job_end_of(detector, checkpoint, open || found),
 		.answers = detector->job_end == JOB_END_ASKED &&
-			   checkpoint->last_ms >= detector->request_ms &&
-			   !may_be_half(detector, checkpoint),
+			   checkpoint->last_ms >= detector->request_ms,
 		.still_ms = detector_still_ms(detector, checkpoint, checkpoint->last_ms, now_ms),
 		.quiet_ms = detector->quiet_ms,
 		.defect = found,
@@ -355,9 +316,6 @@ static struct checkpoint_facts facts_of(const struct detector *detector,
 	const struct known_kind *kind;
 	size_t others;
 
-	/* What keeps the old ones in one directory only leaves whole parts, to the end. */
-	if (checkpoint->part_gone && facts.job_end != JOB_END_NOT_YET)
-		facts.job_end = JOB_END_CLEAN;
 	judge_together(detector, checkpoint, &facts, now_ms);
 	facts.temporary = count_temporary_files(checkpoint, &others) > 0;
 	/* A numbered one that has a temporary name itself gets another when it is finished. One of
@@ -457,7 +415,6 @@ static bool is_closed_as_whole(const struct detector *detector, const struct che
 {
 	return !detector_is_open(detector, checkpoint) &&
 	       checkpoint_all(checkpoint, FILE_WITNESSED) && !would_mix(checkpoint) &&
-	       !may_be_half(detector, checkpoint) &&
 	       match_signature(detector, checkpoint, family_of(detector, checkpoint), kind) ==
 		       SIGNATURE_UNKNOWN;
 }
@@ -501,7 +458,7 @@ bool detector_has_begun_all(const struct detector *detector, const struct checkp
 		return true;
 	/* In a directory of its own the next file may be still to come. */
 	return match == SIGNATURE_UNKNOWN && count == 1 && !checkpoint->in_directory &&
-	       !would_mix(checkpoint) && !may_be_half(detector, checkpoint);
+	       !would_mix(checkpoint);
 }
 
 struct checkpoint *detector_find_provable(struct detector *detector)

@@ -136,7 +136,7 @@ void detector_note_placed(struct detector *detector, const char *directory,
 			      path_set_is_below(file->path, directory);
 		if (!all || detector_is_open(detector, checkpoint))
 			continue;
-		checkpoint->committed = checkpoint->placed = checkpoint->changed;
+		checkpoint->committed = checkpoint->changed;
 		if (was_complete) {
 			checkpoint->settled = true;
 			checkpoint->reason = *was_complete;
@@ -181,7 +181,6 @@ static void moved_to(struct detector *detector, const struct dir_event *event, i
 		checkpoint_table_each_below(&detector->table, event->from, note_moving_file, &move);
 		checkpoint_table_each_below(&detector->table, event->from, move_file, &move);
 		writer_table_rename_below(&detector->writers, event->from, event->path);
-		checkpoint_table_remove_empty(&detector->table, event->from);
 	}
 	if (known && file && event->symlink)
 		note_symlink(detector, event->path, now_ms);
@@ -226,17 +225,17 @@ static void note_deletion(struct detector *detector, struct tracked_file *file, 
 	detector->generation++;
 	if (file->marks & FILE_RUNNING)
 		return;
-	/* The job has done so before, and kept the others. */
-	if (checkpoint->family->sheds && checkpoint->state == CHECKPOINT_COMPLETE &&
-	    is_last_of_part(file))
-		return;
-	if (*checkpoint->key && checkpoint->state == CHECKPOINT_COMPLETE &&
-	    checkpoint->file_count > 1) {
+	/* The old ones may be kept in another directory only. */
+	if (is_last_of_part(file) && checkpoint->reduced) {
+		checkpoint_change(checkpoint, ~0u, FILE_FRESH, 0);
+		checkpoint_set_state(&detector->table, checkpoint, CHECKPOINT_COMPLETE);
+		checkpoint->reduced = false;
+	} else if (*checkpoint->key && checkpoint->state == CHECKPOINT_COMPLETE &&
+		   checkpoint->file_count > 1 && !is_last_of_part(file)) {
 		checkpoint_change(checkpoint, ~0u, 0, FILE_FRESH);
 		checkpoint_set_state(&detector->table, checkpoint, CHECKPOINT_UNDER_WAY);
 		checkpoint->reduced = true;
 	}
-	checkpoint->part_gone = checkpoint->reduced && is_last_of_part(file);
 	if (checkpoint->state == CHECKPOINT_UNDER_WAY)
 		detector_note_change(detector, checkpoint, now_ms);
 }
@@ -263,7 +262,6 @@ static void deleted(struct detector *detector, const char *path, int64_t now_ms)
 
 	detector->generation++;
 	checkpoint_table_each_below(&detector->table, path, delete_file, &deletion);
-	checkpoint_table_remove_empty(&detector->table, path);
 }
 
 /* --- writes --- */
@@ -388,15 +386,6 @@ static void rescan(struct detector *detector, int64_t now_ms)
 	detector->needs_verify = true;
 }
 
-static void directory_created(struct detector *detector, const char *path, int64_t now_ms)
-{
-	detector->generation++;
-	(void)checkpoint_table_add_directory(&detector->table, path);
-	detector->made =
-		memory_grow(detector->made, detector->made_count + 1, sizeof(detector->made[0]));
-	detector->made[detector->made_count++] = (struct made_directory){text_copy(path), now_ms};
-}
-
 /* A scan sees neither the writer nor whether the file is open. It is also late: a torn file stays
  * torn, because the write may be older than the tear. What this machine has written since the scan
  * before explains what it finds: that is judged by better evidence. (A machine that writes the same
@@ -438,7 +427,7 @@ void detector_handle_kernel(struct detector *detector, const struct dir_event *e
 	case DIR_DELETED:
 		return deleted(detector, event->path, now_ms);
 	case DIR_DIRECTORY_CREATED:
-		return directory_created(detector, event->path, now_ms);
+		return;
 	case DIR_RESCAN:
 		return rescan(detector, now_ms);
 	}

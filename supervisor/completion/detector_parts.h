@@ -37,7 +37,7 @@ bool detector_is_held(const struct detector *detector, const struct checkpoint *
 /* Has any process one, as far as is known? */
 bool detector_is_open(const struct detector *detector, const struct checkpoint *checkpoint);
 
-/* --- detector_siblings.c: what is saved together in several directories --- */
+/* --- family.c: what is saved together in several directories --- */
 
 /* Before a write to the file: is it a part of the number that its writer has just written in
  * another directory? Its checkpoint is another one then. */
@@ -46,12 +46,6 @@ void detector_find_siblings(struct detector *detector, struct tracked_file *file
 /* After it. */
 void detector_note_sibling(const struct detector *detector, const struct tracked_file *file,
 			   int pid);
-/* A number behind its highest is begun: which parts did that one not have? */
-void detector_judge_siblings(struct detector *detector, struct family *leader);
-
-/* A file of a numbered one was written, which may be the first of the next number. */
-void detector_note_number_written(struct detector *detector, struct checkpoint *checkpoint,
-				  int64_t now_ms);
 
 /* --- detector_names.c: what finished files teach --- */
 

@@ -22,13 +22,6 @@ struct tracked_file;
 #define FAMILY_OF_NAME ":"
 #define FAMILY_LED_BY "="
 
-/* The number that was written last of a kind, until the next one is begun. */
-struct save_round {
-	int64_t number; /* -1: none yet */
-	int64_t begun_ms, last_ms;
-	bool said; /* the job has called it complete */
-};
-
 /* Checkpoints of one kind ("run/checkpoint-#/"); or the fixed names that are written together,
  * called by the one that is written first. */
 struct family {
@@ -38,14 +31,6 @@ struct family {
 	struct signature signature;
 	/* the key of the checkpoint that it was learned from last; NULL: none in this run */
 	char *taught_by;
-	/* The partners of its numbers: the fixed names that each save writes before its number (an
-	 * `optimizer.pt`) and behind it (a pointer, `last_checkpoint`). The checkpoint is complete
-	 * without them, but the save goes on. pause_ms: the longest time between the two. */
-	struct signature before, behind;
-	struct save_round round;
-	/* the newest number but that one which had all that were expected behind it; -1: none yet
-	 */
-	int64_t followed;
 	/* the lowest and the highest number so far; -1: none yet */
 	int64_t lowest, highest;
 	/* how often a higher number by one came: many parts of one checkpoint look like that too */
@@ -63,23 +48,16 @@ struct family {
 	 * beside checkpoints, and is written anew between the saves, too. Each is judged like one
 	 * of a stream */
 	bool beside;
-	/* the one before the newest was renamed into place, and nothing came to it after that */
-	bool placed_whole;
 	/* others are parts of its checkpoints (`with`) */
 	bool leads;
-	/* one of its older numbers has stayed without the files of one directory */
-	bool sheds;
 	/* before it is known to be a stream: new names that a process has written in a row while
 	 * the fixed names were never complete, and since when */
 	unsigned once;
 	int once_pid;
 	int64_t once_ms;
 	/* its files are parts of the checkpoints of that kind, which were written together with
-	 * them under the same numbers (detector_siblings.c); NULL: of its own. And the one that
-	 * this turned out wrong for. */
-	struct family *with, *not_with;
-	/* of the last three numbers, a bit for each that only one of it and `with` had */
-	unsigned differed;
+	 * them under the same numbers (family.c); NULL: of its own */
+	struct family *with;
 	/* the number that the shim saw written last to this directory, by whom, the one before it,
 	 * and the detector's generation then; -1: none yet */
 	int own_pid;
@@ -119,11 +97,5 @@ void checkpoint_table_keep_beside(struct checkpoint_table *table, struct tracked
 /* Is it of a stream, written beside the saves, or added to another one? It is complete as soon as
  * it is closed, and none to resume from. */
 bool checkpoint_is_alone(const struct checkpoint *checkpoint);
-
-/* Files of the kind `part` are parts of the checkpoints of `leader` from now on: first of all those
- * of `from`, which goes into `into`. */
-void checkpoint_table_join_siblings(struct checkpoint_table *table, struct family *part,
-				    struct family *leader, struct checkpoint *from,
-				    struct checkpoint *into);
 
 #endif

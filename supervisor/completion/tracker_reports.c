@@ -9,6 +9,9 @@
 #include <stdlib.h>
 
 #define STUCK_SAVE_WARN_MS 30000
+/* After a list that took longer than this to write, the next one waits this many times as long. */
+#define SLOW_MS 10
+#define PAUSE_TIMES 2
 
 void tracker_report_closed_files(struct tracker *tracker)
 {
@@ -62,24 +65,39 @@ static void note_listed(struct tracker *tracker)
 								 tracker->shim_channel)));
 }
 
-/* For the next start, should this one be killed. Best effort: a disk that is full or slow delays
- * the training no further. */
+static bool are_equal(char *const *a, char *const *b)
+{
+	while (a && *a && text_equal(*a, *b))
+		a++, b++;
+	return a && !*a && !*b;
+}
+
+/* For the next start, should this one be killed: at once, and then not for a while as long as its
+ * writing took. Best effort: a disk that is full or slow delays the training no further. */
 void tracker_report_under_way(struct tracker *tracker, bool at_once)
 {
-	int64_t now_ms = clock_monotonic_ms();
+	int64_t now_ms = clock_monotonic_ms(), took_ms;
+	char **paths = detector_list(&tracker->detector, detector_each_under_way);
+	bool changed = !are_equal(tracker->listed, paths);
 	struct err err;
 
-	if (!under_way_report_is_due(&tracker->under_way, &tracker->detector, now_ms, at_once)) {
-		if (!tracker->under_way.changed)
+	tracker->listed_wakes_ms = changed ? tracker->listed_next_ms : INT64_MAX;
+	if (!changed || (!at_once && now_ms < tracker->listed_next_ms)) {
+		path_list_free(paths);
+		if (!changed)
 			note_listed(tracker);
 		return;
 	}
-	if (workspace_write_under_way(tracker->options.workspace, tracker->under_way.paths, &err) <
-	    0)
+	path_list_free(tracker->listed);
+	tracker->listed = paths;
+	if (workspace_write_under_way(tracker->options.workspace, paths, &err) < 0)
 		log_debug("cannot record which files are being written: %s", err.text);
 	else
 		note_listed(tracker);
-	under_way_report_written(&tracker->under_way, now_ms, clock_monotonic_ms());
+	took_ms = clock_monotonic_ms() - now_ms;
+	tracker->listed_next_ms =
+		now_ms + took_ms + (took_ms > SLOW_MS ? PAUSE_TIMES * took_ms : 0);
+	tracker->listed_wakes_ms = INT64_MAX;
 }
 
 void tracker_warn_of_failed_write(struct tracker *tracker, const char *path)

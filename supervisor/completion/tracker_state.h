@@ -7,7 +7,6 @@
 #include "detector.h"
 #include "monitor/monitor.h"
 #include "tracker.h"
-#include "under_way_report.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -73,16 +72,16 @@ struct tracker {
 	char *latest_key;
 	/* of that one, and of the newest one that has a step */
 	struct save_begin latest_begin, step_begin;
-	/* the kind of the latter, and its number; NULL: there is none */
-	const struct family *step_family;
-	int64_t step_number;
 	struct timer timer;
 	struct stall_clock stall_clock;
 	/* everything written up to this generation has been reported, the last time at */
 	uint64_t reported_generation;
 	int64_t reported_ms;
 	uint64_t reported_running;
-	struct under_way_report under_way;
+	/* What is under way, as the next start was told last; NULL: not yet. When it may be told
+	 * the next time; and if there is something to tell, else INT64_MAX. */
+	char **listed;
+	int64_t listed_next_ms, listed_wakes_ms;
 	/* something became complete or torn since the next start was last told what is known */
 	bool knows_more;
 	/* a save that was under way at the request: it is the answer if nothing follows until then;

@@ -25,11 +25,6 @@ int64_t verdict_patience_ms(int64_t quiet_ms, int64_t pause_ms)
 	return by_quiet > by_pause ? by_quiet : by_pause;
 }
 
-int64_t verdict_partner_ms(int64_t quiet_ms, int64_t lag_ms)
-{
-	return PATIENCE_PAUSES * lag_ms + quiet_ms;
-}
-
 /* How long it has to be still if there is nothing stronger. A file that some of them have may come
  * as late as it did before. */
 static int64_t needed_ms(const struct checkpoint_facts *facts)
@@ -37,7 +32,7 @@ static int64_t needed_ms(const struct checkpoint_facts *facts)
 	if (facts->signature == SIGNATURE_FEWER)
 		return verdict_patience_ms(facts->quiet_ms, facts->pause_ms);
 	if (facts->signature == SIGNATURE_OTHER)
-		return verdict_partner_ms(facts->quiet_ms, facts->pause_ms);
+		return PATIENCE_PAUSES * facts->pause_ms + facts->quiet_ms;
 	return facts->quiet_ms;
 }
 
@@ -77,7 +72,7 @@ static struct judgement judge_closed(const struct checkpoint_facts *facts)
 					  verdict_patience_ms(facts->quiet_ms, facts->pause_ms) -
 						  facts->still_ms)
 			       : decided(VERDICT_TORN, REASON_DIED);
-	if (facts->committed && facts->witnessed && (facts->placed || !fewer))
+	if (facts->committed && facts->witnessed && !fewer)
 		return decided(VERDICT_COMPLETE, REASON_COMMIT);
 	if (facts->signature == SIGNATURE_FULL && facts->witnessed)
 		return decided(VERDICT_COMPLETE, REASON_SIGNATURE);

@@ -85,10 +85,6 @@ struct checkpoint_facts {
 	enum format_evidence format;
 	/* nothing was written since: the job's word; the framework's commit */
 	bool own_word, committed;
-	/* that commit was the rename of its directory into place, and the one before it got
-	 * nothing after its own: then it has all that it will have, whatever the files of others
-	 * were called */
-	bool placed;
 	/* all of its writers have begun a later one */
 	bool next_begun;
 	enum signature_match signature;
@@ -119,9 +115,6 @@ struct judgement verdict_of(const struct checkpoint_facts *facts);
 
 /* How long one with fewer files than its signature, or with temporary names, is waited for. */
 int64_t verdict_patience_ms(int64_t quiet_ms, int64_t pause_ms);
-/* How long a file is waited for that may come as late as it did before, by `lag_ms`, and need not
- * come. */
-int64_t verdict_partner_ms(int64_t quiet_ms, int64_t lag_ms);
 
 /* The reason to show of a checkpoint that has this verdict. A verdict by its files alone takes
  * effect after a look at the directory and at what is in the files; what is written again before

@@ -9,7 +9,7 @@
  *	profile.h		PURE: one profile for each framework, and the choice between them
  *	profile.c		by the script that a command names, and the files of its directory
  *	profile_table.c		the profiles: one row for each framework
- *	layout_rules.c		PURE: incomplete checkpoints by names: a missing marker, half a pair
+ *	layout_rules.c		PURE: incomplete checkpoints by names: a marker is missing, or left
  *	file_format.c		PURE: is a file complete by its format: zip, npy, HDF5, ...
  *	lightning_slurm.c	an emulated Slurm environment, in which Lightning saves on SIGUSR1
  */
@@ -40,8 +40,8 @@ int profile_detect(const char *name, char *const *command, const char *directory
 
 /*
  * PURE. Finds incomplete checkpoints by the layout rules of the profiles: a marker is missing, a
- * sentinel is still there, half of a pair is missing, or the pointer file names a lower number. The
- * contents of files are checked by file_format.c.
+ * sentinel is still there, or the pointer file names a lower number. The contents of files are
+ * checked by file_format.c.
  */
 
 struct layout_view {

@@ -147,38 +147,6 @@ static void apply_marker(struct check *check, const char *path)
 		report_file(check, path, why);
 }
 
-/* Length of the stem before the part of the name that matches the pattern; 0: no match. The pattern
- * begins with a literal character. */
-static size_t stem_of(const char *name, const char *pattern)
-{
-	for (const char *at = strchr(name, *pattern); at; at = strchr(at + 1, *pattern))
-		if (at > name && fnmatch(pattern, at, 0) == 0)
-			return (size_t)(at - name);
-	return 0;
-}
-
-static void apply_pair(struct check *check, const char *path)
-{
-	const struct profile_rule *rule = check->rule;
-	const char *name = text_last_part(path);
-	size_t stem = stem_of(name, rule->member);
-	bool is_member = stem > 0;
-	auto_free char *start = NULL;
-	auto_free char *why = NULL;
-
-	/* A marker's name (.index) is common: in another profile's job it proves nothing. */
-	if (!is_member && check->own)
-		stem = stem_of(name, rule->marker);
-	if (stem == 0)
-		return;
-	start = text_copy_n(path, (size_t)(name - path) + stem);
-	if (has_file(check, start, is_member ? rule->marker : rule->member, false))
-		return;
-	why = text_format("%s has no %.*s%s with it", path, (int)stem, name,
-			  is_member ? rule->marker : ".data");
-	report_file(check, path, why);
-}
-
 /* The last number in the text; -1: none. */
 static int64_t number_in(const char *text)
 {
@@ -241,9 +209,6 @@ static void apply_rule(struct check *check)
 		case PROFILE_RULE_NEEDS:
 		case PROFILE_RULE_FORBIDS:
 			apply_marker(check, path);
-			break;
-		case PROFILE_RULE_PAIR:
-			apply_pair(check, path);
 			break;
 		case PROFILE_RULE_POINTER:
 			apply_pointer(check, path);

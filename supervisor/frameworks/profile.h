@@ -41,8 +41,6 @@ enum profile_rule_kind {
 	PROFILE_RULE_NEEDS,
 	/* a directory that contains `marker` is not complete */
 	PROFILE_RULE_FORBIDS,
-	/* STEM`member` needs STEM`marker` beside it, and the other way round */
-	PROFILE_RULE_PAIR,
 	/* the file `marker` names a number: directories beside it with a higher number are not
 	 * complete */
 	PROFILE_RULE_POINTER,

@@ -175,9 +175,6 @@ const struct profile profile_rows[] = {
 		.ask_note = "needs PreemptionCheckpointHandler",
 		.completion_markers = {"checkpoint"},
 		.completion_note = "the text file `checkpoint` is renamed into place last",
-		.rules = {
-			{PROFILE_RULE_PAIR, true, NULL, ".data-[0-9]*-of-[0-9]*", ".index", false},
-		},
 		.temporary = {"*.tempstate*", "*_temp", "checkpoint.tmp*"},
 		.resume_note = "checkpoint.restore(manager.latest_checkpoint)",
 		.resume_codes = {42, 143},

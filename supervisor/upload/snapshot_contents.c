@@ -205,10 +205,7 @@ bool snapshot_is_of_next(void *arg, const char *directory)
 {
 	const struct snapshot_run *run = arg;
 
-	for (char **path = run->plan.made; path && *path; path++)
-		if (text_equal(*path, directory))
-			return true;
-	return run->report.round.beside;
+	return run->report.round.beside || strpbrk(text_last_part(directory), "0123456789");
 }
 
 bool snapshot_carries_any(void *arg)

@@ -25,8 +25,6 @@
  *   = nothing|busy|complete|torn    out path  in path: of a snapshot now    running path
  *   outlives yes|no: the contents are looked at; would its end prove what is under way complete?
  *   replacing yes|no: does a snapshot wait for fixed names?
- *   awaited ms: for how long at most a save goes on beside its number; 0: it does not
- *   followed n yes|no: has the number of step-# all that is expected behind it?
  *   members path yes|no: is all that was added to its checkpoint of other members of the gang?
  *   unsaved path, cut path    the job went on after it; or not, as far as is known
  *   torn path    good path    open path    closed path    unclosed path
@@ -61,44 +59,9 @@ struct row {
 
 static const struct row rows[] = {
 	{"nothing happens", "= nothing; +5000; = nothing"},
-	{"a pointer behind its number is awaited from the second save on",
-		NUMBER(10) "awaited 0; +400; " FIXED(last) "+3000; " NUMBER(20) "awaited 2200; "
-		"followed 20 no; followed 10 yes; +400; awaited 1800; O 1 4 last; awaited 1000; "
-		"+500; awaited 1000; C 1 4 last; awaited 0; followed 20 yes; +3000; " NUMBER(30)
-		"awaited 2200; +2199; awaited 1; +1; awaited 0; followed 30 no"},
-	{"once two saves were without it, nobody waits for it",
-		POINTED(10) POINTED(20) NUMBER(30) "awaited 2200; +3400; " NUMBER(40)
-		"awaited 1900; followed 40 no; +3400; " NUMBER(50) "awaited 0; followed 50 yes; +400; "
-		FIXED(last) "+3000; " NUMBER(60) "awaited 2200"},
-	{"the next attempt knows it",
-		POINTED(10) POINTED(20) "restart; awaited 0; " NUMBER(30) "awaited 2200; +400; "
-		FIXED(last) "awaited 0; +3000; " POINTED(40) NUMBER(50) "awaited 2200"},
-	{"it may come late once: that counts less from save to save",
-		POINTED(10) NUMBER(20) "+800; " FIXED(last) "+3000; " NUMBER(30) "awaited 3400; "
-		"+400; " FIXED(last) "+3000; " NUMBER(40) "awaited 2800"},
-	{"of two, the later one; the best so far is never awaited",
-		NUMBER(10) "+100; " FIXED(best.pt) "+100; " FIXED(a) "+300; " FIXED(b) "+3000; "
-		NUMBER(20) "awaited 2500; +500; " FIXED(b) "awaited 2000; " FIXED(a) "awaited 0"},
-	{"what is renamed, or linked, into place",
-		NUMBER(10) "+400; " FIXED(last.tmp) "kt last last.tmp; R 1 last.tmp last; +3000; "
-		NUMBER(20) "awaited 2200; +400; O 1 4 last.tmp; C 1 4 last.tmp; awaited 1800; "
-		"kt last last.tmp; R 1 last.tmp last; awaited 0; +3000; " NUMBER(30) "awaited 2200; "
-		"+100; O 1 5 #1; awaited 2100; L 1 5 last; awaited 1000; C 1 5 last; awaited 0"},
-	{"a temporary name is awaited behind no number, whoever tells first what became of it",
-		NUMBER(10) "+400; " BY_KERNEL(last) "+3000; " NUMBER(20) "+400; " BY_KERNEL(last) "+3000; "
-		NUMBER(30) "awaited 2200; +400; " BY_SHIM(last) "awaited 0; followed 30 yes; +3000; "
-		NUMBER(40) "awaited 2200; +400; " BY_KERNEL(last) "awaited 0; followed 40 yes"},
 	{"of a set of fixed names no stall of ours makes two",
 		FIXED(a) "~5000; " FIXED(b) "+6000; = complete; " FIXED(a) "= busy; ~5000; " FIXED(b)
 		"= complete; +6000; " FIXED(a) "= busy; " FIXED(b) "= complete"},
-	{"written at once, whoever tells of it first",
-		"+1000; " NUMBER(10) "kc last; " FIXED(last) "kw last; +3000; O 1 3 step-20.pt; kc step-20.pt; "
-		"kc last; C 1 3 step-20.pt; awaited 1000; " FIXED(last) "kw last; awaited 0; +3000; "
-		NUMBER(30) "awaited 1000"},
-	{"a number that is saved right behind the fixed names is not followed by the next of them",
-		FIXED(last) "+60000; " FIXED(last) NUMBER(2) "awaited 0; +60000; " FIXED(last)
-		"+60000; " FIXED(last) NUMBER(4) "awaited 0; +60000; " FIXED(last) "awaited 0; +60000; "
-		FIXED(last) "awaited 0; " NUMBER(6) "awaited 0"},
 	{"what another process adds after the end is no last word of the job",
 		"O 1 3 step_6/0; C 1 3 step_6/0; job clean; = complete; kl step_6/1; = busy; +1000; "
 		"= complete"},
@@ -119,21 +82,6 @@ static const struct row rows[] = {
 		"members step_5/1 no"},
 	{"unless the job here has failed",
 		"shared; O 1 3 step_6/0; C 1 3 step_6/0; job failed; = torn; kl step_6/1; = busy"},
-	{"nor is what comes long after it",
-		NUMBER(10) "+11000; " FIXED(tested) "+90000; " NUMBER(20) "awaited 0; +11000; "
-		FIXED(tested) "+90000; " NUMBER(30) "awaited 0"},
-	{"a fixed name before its number awaits that",
-		FIXED(opt) "awaited 0; +400; " NUMBER(10) "awaited 0; +3000; " FIXED(opt) "+400; "
-		NUMBER(20) "awaited 0; followed 20 yes; +3000; " FIXED(opt) "awaited 2200; +400; "
-		"awaited 1800; O 1 3 step-30.pt; awaited 0; C 1 3 step-30.pt; awaited 0; restart; "
-		FIXED(opt) "awaited 2200; +400; " NUMBER(40) "awaited 0"},
-	{"by the job's own word nothing follows",
-		POINTED(10) POINTED(20) NUMBER(30) "saved 1; awaited 0; followed 30 yes"},
-	{"nor does anything once it has ended",
-		POINTED(10) POINTED(20) NUMBER(30) "job failed; awaited 0; followed 30 no"},
-	{"pictures with a number are followed by nothing",
-		"O 1 3 fake_1.png; C 1 3 fake_1.png; +400; " FIXED(last) "+3000; O 1 3 fake_2.png; "
-		"C 1 3 fake_2.png; awaited 0"},
 	{"what is closed while the rest is being written",
 		"O 1 3 a; unclosed a; kc a; km a; unclosed a; C 1 3 a; kw a; closed a; O 1 3 b; "
 		"closed a; unclosed b; kc c; km c; unclosed c; kw c; closed c; E 1 4 a; unclosed "
@@ -671,23 +619,10 @@ static const struct row rows[] = {
 		"O 1 3 a/step-001/x; C 1 3 a/step-001/x; O 1 3 b/step_1.pt; C 1 3 b/step_1.pt; +1000; = "
 		"complete; O 1 3 b/step_2.pt; C 1 3 b/step_2.pt; = busy; O 1 3 a/step-002/x; C 1 3 "
 		"a/step-002/x; = complete; in a/step-002; in a/step-002/x"},
-	{"what comes three times with it is awaited no longer than other files",
-		"O 1 3 a/step_1; C 1 3 a/step_1; O 1 3 b/step_1; C 1 3 b/step_1; +1000; = complete; "
-		"O 1 3 a/step_2; C 1 3 a/step_2; O 1 3 b/step_2; C 1 3 b/step_2; = complete; +2000; "
-		"O 1 3 a/step_3; C 1 3 a/step_3; +9999; = busy; +1; = complete; "
-		"O 1 3 a/step_4; C 1 3 a/step_4; +10000; = complete; "
-		"O 1 3 a/step_5; C 1 3 a/step_5; = complete; O 1 3 b/step_5; in a/step_5"},
 	{"two processes save at their own pace",
 		"O 1 3 a/step_1; O 2 3 b/step_1; C 1 3 a/step_1; +1000; = complete; in a/step_1; out "
 		"b/step_1; O 1 3 a/step_2; C 1 3 a/step_2; = complete; C 2 3 b/step_1; in a/step_1; "
 		"O 1 3 a/step_3; C 1 3 a/step_3; O 2 3 b/step_2; end 2 killed; = complete; good a/step_3"},
-	{"a process saves two models, each at its own pace",
-		"O 1 3 a/step_1; C 1 3 a/step_1; O 1 3 b/step_1; C 1 3 b/step_1; +1000; = complete; "
-		"+4000; O 1 3 a/step_2; C 1 3 a/step_2; +4000; O 1 3 a/step_3; C 1 3 a/step_3; +4000; "
-		"O 1 3 b/step_2; C 1 3 b/step_2; +4000; O 1 3 a/step_4; C 1 3 a/step_4; = complete; "
-		"in a/step_4; O 1 3 b/step_3; C 1 3 b/step_3; +1000; = complete; O 1 3 a/step_5; C 1 3 "
-		"a/step_5; = complete; restart; O 1 3 a/step_6; C 1 3 a/step_6; +4000; = complete; O 1 "
-		"3 b/step_6; in a/step_6"},
 	{"one that has saves of its own is no part",
 		"O 1 3 b/step_1; C 1 3 b/step_1; +1000; = complete; O 1 3 a/step_2; C 1 3 a/step_2; "
 		"+1000; = complete; O 1 3 b/step_2; in a/step_2; C 1 3 b/step_2; = complete; O 1 3 "
@@ -717,13 +652,13 @@ static const struct row rows[] = {
 	{"old ones are deleted in one directory only",
 		"O 1 3 a/step_1; C 1 3 a/step_1; O 1 3 b/step_1; C 1 3 b/step_1; +1000; = complete; "
 		"O 1 3 a/step_2; C 1 3 a/step_2; O 1 3 b/step_2; C 1 3 b/step_2; = complete; "
-		"kd b/step_1; +1000; = complete; in a/step_1; O 1 3 a/step_3; C 1 3 a/step_3; O 1 3 "
+		"kd b/step_1; +1000; = nothing; in a/step_1; O 1 3 a/step_3; C 1 3 a/step_3; O 1 3 "
 		"b/step_3; C 1 3 b/step_3; = complete; kd b/step_2; in a/step_2; O 1 3 a/step_4; C 1 3 a/step_4; end "
 		"1 killed; job failed; torn a/step_4; good a/step_2; in a/step_2; in b/step_3"},
 	{"... or all of a number, one after the other",
 		"O 1 3 a/step_1; C 1 3 a/step_1; O 1 3 b/step_1; C 1 3 b/step_1; +1000; = complete; "
 		"O 1 3 a/step_2; C 1 3 a/step_2; O 1 3 b/step_2; C 1 3 b/step_2; = complete; "
-		"kd b/step_1; out a/step_1; kd a/step_1; = nothing; O 1 3 a/step_3; C 1 3 a/step_3; "
+		"kd b/step_1; in a/step_1; kd a/step_1; = nothing; O 1 3 a/step_3; C 1 3 a/step_3; "
 		"= busy; O 1 3 b/step_3; C 1 3 b/step_3; = complete"},
 
 	/* Files of several kinds with numbers in one directory. */
@@ -856,11 +791,7 @@ static const struct row rows[] = {
 	{"... nor for what others write elsewhere for the same number",
 		"O 1 3 t/x; C 1 3 t/x; O 2 3 step-1/y; kt step-1/x t directory; R 1 t step-1/x; = "
 		"busy; C 2 3 step-1/y; = busy; +1000; = complete"},
-	{"... whatever the files are called",
-		"O 1 3 t/ab; C 1 3 t/ab; O 1 3 t/cd; C 1 3 t/cd; kt step-1 t directory; R 1 t step-1; = "
-		"complete; +5000; O 1 3 t/ef; C 1 3 t/ef; kt step-2 t directory; R 1 t step-2; = "
-		"complete; in step-2; end 1 killed; good step-2/ef"},
-	{"... but not if the one before got a file after its rename",
+	{"... nor if the one before got a file after its rename",
 		"O 1 3 t/x; C 1 3 t/x; kt step-1 t directory; R 1 t step-1; = complete; O 2 3 step-1/y; "
 		"C 2 3 step-1/y; +1000; = complete; +5000; O 1 3 t/x; C 1 3 t/x; kt step-2 t directory; "
 		"R 1 t step-2; = busy; out step-2; O 2 3 step-2/y; C 2 3 step-2/y; = complete; in step-2"},
@@ -868,10 +799,6 @@ static const struct row rows[] = {
 		"O 1 3 t/x; C 1 3 t/x; O 1 3 t/z; C 1 3 t/z; kt step-1 t directory; R 1 t step-1; = complete; "
 		"+5000; O 1 3 step-2.tmp/x; O 2 3 step-1/y; C 2 3 step-1/y; +1000; = complete; C 1 3 "
 		"step-2.tmp/x; kt step-2 step-2.tmp directory; R 1 step-2.tmp step-2; = busy; out step-2"},
-	{"... nor in the first save after a start, of which nobody knows what comes after it",
-		"O 1 3 t/x; C 1 3 t/x; kt step-1 t directory; R 1 t step-1; = complete; O 2 3 step-1/y; "
-		"C 2 3 step-1/y; +1000; = complete; restart; O 1 3 t/x; C 1 3 t/x; kt step-2 t directory; "
-		"R 1 t step-2; = busy; out step-2"},
 	{"names with a hash are those of the ones before, also after a start",
 		"O 1 3 step-1/d/e1971dd2; C 1 3 step-1/d/e1971dd2; O 1 3 step-1/d/9c24cf36; C 1 3 "
 		"step-1/d/9c24cf36; +1000; = complete; +5000; O 1 3 step-2/d/737dd6b2; C 1 3 "
@@ -939,9 +866,6 @@ static const struct row rows[] = {
 		"O 1 3 a.pt; C 1 3 a.pt; +1000; = complete; +2500; O 2 3 b.pt; C 2 3 b.pt; +1000; = "
 		"complete; +4000; O 2 3 b.pt; C 2 3 b.pt; = busy; +500; O 1 3 a.pt; C 1 3 a.pt; = "
 		"complete; in a.pt; in b.pt"},
-	{"a pair written anew before anybody has judged it",
-		"O 1 3 a.pt; C 1 3 a.pt; +100; O 1 3 b.pt; C 1 3 b.pt; +600; O 1 3 a.pt; C 1 3 a.pt; = "
-		"busy; out a.pt; +100; O 1 3 b.pt; C 1 3 b.pt; = complete; in a.pt; in b.pt"},
 	{"one fixed file that is written anew",
 		"O 1 3 last.pt; C 1 3 last.pt; +1000; = complete; +20000; O 1 3 last.pt; = busy; out "
 		"last.pt; C 1 3 last.pt; = complete; in last.pt"},
@@ -1230,7 +1154,7 @@ static const struct row rows[] = {
 		FIXED(notes.json) "= complete; +5000; " BOTH FIXED(notes.json) "= complete; +5000; " BOTH "= busy; out a.pt"},
 	{"nor is one beside the saves that is written twice in each",
 		BOTH FIXED(notes.json) FIXED(notes.json) "+5000; = complete; " BOTH FIXED(notes.json) FIXED(notes.json)
-		"= complete; +5000; " BOTH FIXED(notes.json) "= complete; in notes.json; +5000; " BOTH "= busy; out a.pt"},
+		"+5000; = complete; " BOTH FIXED(notes.json) "= complete; in notes.json; +5000; " BOTH "= busy; out a.pt"},
 	{"a page that is written while a number is puts no snapshot off, and a name that may name it does",
 		"+10; " BOTH "+5000; = complete; O 1 6 step-10.pt; +10; kc web/index.html; " PAGE "kw "
 		"web/index.html; replacing no; " FIXED(latest) "replacing yes"},
@@ -1239,8 +1163,6 @@ static const struct row rows[] = {
 		"replacing no"},
 	{"a page that was written a moment before a save begins none",
 		BOTH "+5000; = complete; " BOTH "= complete; +5000; " PAGE "+700; " BOTH "= complete; in a.pt; in web/index.html"},
-	{"settings that were written once are no name that a save lacks",
-		FIXED(train_opt.txt) BOTH "+600; " BOTH "= complete; in a.pt; in b.pt; in train_opt.txt"},
 	/* Numbers that are parts. */
 	{"parts, the first time: they are quiet together",
 		"O 1 3 model_1.pkl; C 1 3 model_1.pkl; +900; O 1 3 model_2.pkl; C 1 3 model_2.pkl; "
@@ -1826,14 +1748,6 @@ static void expect(struct teller *teller, const char *row)
 		right = outlives_job(teller) == text_equal(object, "yes");
 	} else if (text_equal(what, "replacing")) {
 		right = detector_is_replacing(detector) == text_equal(object, "yes");
-	} else if (text_equal(what, "awaited")) {
-		int64_t until_ms = detector_partners_until_ms(detector, teller->now);
-
-		right = (until_ms > 0 ? until_ms - teller->now : 0) == atoi(object);
-	} else if (text_equal(what, "followed")) {
-		right = detector_is_followed(detector,
-					     checkpoint_table_find_family(&detector->table, "#"),
-					     atoi(object)) == text_equal(teller->word[2], "yes");
 	} else if (text_equal(what, "members")) {
 		right = checkpoint_is_of_members(
 				checkpoint_table_find(&detector->table, object)->checkpoint) ==

@@ -1,7 +1,6 @@
 /* What a snapshot may hold, and when the list of what is under way is written. */
 #include "completion/detector.h"
 #include "completion/snapshot_plan.h"
-#include "completion/under_way_report.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -245,30 +244,6 @@ static void test_a_deletion_belongs_to_the_next_save(void **state)
 		tear_down(state);
 		set_up(state);
 	}
-}
-
-/* A directory is of the save that made it. */
-static void test_a_directory_is_of_the_next_save(void **state)
-{
-	struct snapshot_plan plan;
-
-	(void)state;
-	tell(DIR_DIRECTORY_CREATED, "run_1", 1000);
-	write_file("run_1/state.pt", "oc", 1001);
-	tell(DIR_DIRECTORY_CREATED, "run_2", 2500);
-	decide(3000);
-	snapshot_plan_make(&plan, &detector, "");
-	assert_string_equal(plan.made[0], "run_2");
-	assert_null(plan.made[1]);
-	tell(DIR_DIRECTORY_CREATED, "run_3", 3500);
-	assert_true(snapshot_plan_confirm(&plan, &detector, false));
-	assert_string_equal(plan.made[1], "run_3");
-	snapshot_plan_release(&plan);
-	write_file("run_2/state.pt", "oc", 4000);
-	decide(6000);
-	snapshot_plan_make(&plan, &detector, "");
-	assert_null(plan.made[0]);
-	snapshot_plan_release(&plan);
 }
 
 static void test_what_is_begun_later_is_dropped(void **state)
@@ -526,46 +501,6 @@ static void test_one_alone_that_is_written_over_holds_up_no_other(void **state)
 	assert_false(snapshot_plan_would_lack_newest(&detector, ""));
 }
 
-static void test_new_paths_are_reported_at_once(void **state)
-{
-	struct under_way_report report = {0};
-
-	(void)state;
-	/* An empty list is news at the start. */
-	assert_true(under_way_report_is_due(&report, &detector, 1000, false));
-	under_way_report_written(&report, 1000, 1000);
-	assert_false(under_way_report_is_due(&report, &detector, 1000, false));
-	write_file("checkpoint-1/model.pt", "o", 1001);
-	assert_true(under_way_report_is_due(&report, &detector, 1001, false));
-	under_way_report_written(&report, 1001, 1001);
-	assert_int_equal(under_way_report_wakes_ms(&report), INT64_MAX);
-	/* What is over is news too. */
-	write_file("checkpoint-1/model.pt", "c", 1002);
-	decide(4000);
-	assert_true(under_way_report_is_due(&report, &detector, 4000, false));
-	assert_null(report.paths[0]);
-	assert_false(under_way_report_is_due(&report, &detector, 4001, false));
-	under_way_report_release(&report);
-}
-
-static void test_a_slow_disk_is_left_in_peace(void **state)
-{
-	struct under_way_report report = {0};
-
-	(void)state;
-	assert_true(under_way_report_is_due(&report, &detector, 1000, false));
-	under_way_report_written(&report, 1000, 1100);
-	write_file("checkpoint-1/model.pt", "o", 1100);
-	assert_false(under_way_report_is_due(&report, &detector, 1299, false));
-	assert_int_equal(under_way_report_wakes_ms(&report), 1300);
-	assert_true(under_way_report_is_due(&report, &detector, 1300, false));
-	under_way_report_written(&report, 1300, 1400);
-	write_file("checkpoint-2/model.pt", "o", 1400);
-	/* There may be no later time. */
-	assert_true(under_way_report_is_due(&report, &detector, 1401, true));
-	under_way_report_release(&report);
-}
-
 static void test_whole_directories_end_in_a_slash(void **state)
 {
 	char **paths;
@@ -696,33 +631,6 @@ static void test_a_set_of_a_new_kind_is_said_to_be_closed(void **state)
 	assert_under_way("./checkpoint-1/model.pt", NULL);
 	write_file("checkpoint-1/optimizer.pt", "oc", 1100);
 	assert_under_way("./checkpoint-1/optimizer.pt", "./checkpoint-1/model.pt");
-}
-
-/* Half of a pair is not, though saves are so frequent that no pair was complete yet. */
-static void test_half_of_a_pair_is_not_said_to_be_closed(void **state)
-{
-	static const char *const later[] = {"o", "c"};
-	char **paths;
-
-	(void)state;
-	write_file("model-5.pt", "oc", 1000);
-	write_file("opt-5.pt", "oc", 1010);
-	write_file("model-6.pt", "oc", 1100);
-	write_file("opt-6.pt", "oc", 1110);
-	for (size_t i = 0; i < 2; i++) {
-		write_file("model-7.pt", later[i], 1200);
-		paths = detector_list(&detector, detector_each_under_way);
-		for (char **path = paths; *path; path++) {
-			assert_string_not_equal(*path, UNDER_WAY_CLOSED "model-7.pt");
-			assert_string_not_equal(*path, UNDER_WAY_UNLESS_WHOLE "model-7.pt");
-		}
-		path_list_free(paths);
-	}
-	/* What stands alone does. */
-	write_file("ema-7000.pt", "oc", 1300);
-	paths = detector_list(&detector, detector_each_under_way);
-	assert_true(snapshot_plan_lists(paths, UNDER_WAY_CLOSED "ema-7000.pt"));
-	path_list_free(paths);
 }
 
 /* Between two of them nothing is closed for long, and after the last one all is. */
@@ -896,7 +804,6 @@ int main(void)
 		TEST(test_what_a_gone_member_had_come_to_is_left_out),
 		TEST(test_only_what_is_complete_goes_in),
 		TEST(test_a_deletion_belongs_to_the_next_save),
-		TEST(test_a_directory_is_of_the_next_save),
 		TEST(test_what_is_begun_later_is_dropped),
 		TEST(test_void_once_the_newest_is_written_again),
 		TEST(test_fixed_names_that_are_written_again),
@@ -906,8 +813,6 @@ int main(void)
 		TEST(test_no_half_of_a_set_beside_a_numbered_one),
 		TEST(test_the_newest_that_is_held),
 		TEST(test_one_alone_that_is_written_over_holds_up_no_other),
-		TEST(test_new_paths_are_reported_at_once),
-		TEST(test_a_slow_disk_is_left_in_peace),
 		TEST(test_whole_directories_end_in_a_slash),
 		TEST(test_a_file_of_a_new_kind_is_said_to_be_closed),
 		TEST(test_a_save_that_has_all_its_files_is_said_to_lack_closes),
@@ -916,7 +821,6 @@ int main(void)
 		TEST(test_one_of_several_fixed_names_is_not_said_to_be_closed),
 		TEST(test_a_fixed_name_beside_settings_is_said_to_lack_its_close),
 		TEST(test_a_set_of_a_new_kind_is_said_to_be_closed),
-		TEST(test_half_of_a_pair_is_not_said_to_be_closed),
 		TEST(test_fixed_names_of_a_new_kind_are_said_to_be_closed),
 		TEST(test_a_page_beside_a_set_of_a_new_kind_is_not_listed),
 		TEST(test_a_page_says_nothing_of_the_set_that_it_lies_beside),

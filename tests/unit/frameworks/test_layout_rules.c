@@ -53,14 +53,6 @@ static const struct row {
 	{"dcp", {"model/.metadata", "model/README+", "model/__0_0.distcp"}, {NULL}},
 	/* TensorFlow */
 	{"tf", {"checkpoint", "ckpt-1.data-00000-of-00001", "ckpt-1.index"}, {NULL}},
-	{NULL, {"ckpt-1.data-00000-of-00001", "ckpt-2.index"},
-		{"ckpt-1.data-00000-of-00001: ckpt-1.data-00000-of-00001 has no ckpt-1.index with "
-		 "it"}},
-	{"tf", {"ckpt-1.data-00000-of-00001", "ckpt-2.index"},
-		{"ckpt-1.data-00000-of-00001: ckpt-1.data-00000-of-00001 has no ckpt-1.index with "
-		 "it",
-			"ckpt-2.index: ckpt-2.index has no ckpt-2.data with it"}},
-	{"tf", {"a[1].data-00000-of-00001", "a[1].index"}, {NULL}},
 	{NULL, {"model.index"}, {NULL}},
 	/* DeepSpeed */
 	{"deepspeed", {"global_step5/m", "latest=global_step5\n"}, {NULL}},
