@@ -96,9 +96,6 @@ struct save_request {
 	/* All jobs have ended, and this is what they have left: the steps of the parts are not
 	 * compared. */
 	bool gang_final;
-	/* The newest GANG_EVENT_GONE before the round: it is of those that had not gone. 0: of all.
-	 */
-	uint32_t gang_gone;
 	/* True: the round is over, and will have no more parts than it has. Asked several times a
 	 * second while the part waits for those of the others, on the thread of the caller.
 	 * storage_save() then looks once more, and ends with ERR_RETRY and save_result.changed if
@@ -121,7 +118,7 @@ struct save_result {
 	 * it will never be committed with them, unless the attempt is over. */
 	bool gang_over;
 	/* With `gang_over`: the snapshot is committed, with the part of an earlier call for this
-	 * round, whose files are others. */
+	 * round, whose files may be others. */
 	bool gang_committed;
 	/* With `gang_over`: the parts of all members are there, and never will be a snapshot: they
 	 * are of different steps, or what one of them names is gone. Everybody who looks

@@ -20,37 +20,6 @@ char *gang_part_key(const struct storage *storage, struct snapshot_id id, uint32
 			   id.sequence, member);
 }
 
-int gang_part_read(struct storage *storage, struct snapshot_id id, uint32_t member,
-		   struct manifest *part, struct cancel *cancel, struct err *err)
-{
-	auto_free char *key = gang_part_key(storage, id, member);
-	auto_json json_t *body = NULL;
-
-	if (job_record_get(storage->transfer.store, key, RECORD_PART, &body, cancel, err) < 0 ||
-	    gang_part_decode(body, storage->transfer.job, id, member, part, err) < 0)
-		return err_wrap(err, "the part of member %u", member);
-	return 0;
-}
-
-int gang_round_begin(struct gang_round *round, struct err *err)
-{
-	uint32_t members = round->storage->gang.members;
-
-	round->gone = memory_new((members + 1) * sizeof(*round->gone));
-	if (storage_gang_find_gone(round->storage, round->request->id.attempt,
-				   round->request->gang_gone, round->gone, round->cancel, err) < 0)
-		return -1;
-	round->present = members;
-	for (uint32_t i = 0; i < members; i++)
-		round->present -= round->gone[i];
-	return 0;
-}
-
-void gang_round_release(struct gang_round *round)
-{
-	free(steal(&round->gone));
-}
-
 struct gang_reading {
 	struct gang_round *round;
 	struct manifest *parts; /* of all members, in their order */
@@ -68,13 +37,15 @@ static int read_part(void *arg, size_t member, struct err *err)
 {
 	struct gang_reading *reading = arg;
 	struct gang_round *round = reading->round;
+	auto_free char *key = gang_part_key(round->storage, round->id, (uint32_t)member);
+	auto_json json_t *body = NULL;
 
-	if (round->gone[member]) {
-		reading->parts[member] = gang_part_of_gone();
-		return 0;
-	}
-	return gang_part_read(round->storage, round->request->id, (uint32_t)member,
-			      &reading->parts[member], round->cancel, err);
+	if (job_record_get(round->storage->transfer.store, key, RECORD_PART, &body, round->cancel,
+			   err) < 0 ||
+	    gang_part_decode(body, round->storage->transfer.job, round->id, (uint32_t)member,
+			     &reading->parts[member], err) < 0)
+		return err_wrap(err, "the part of member %zu", member);
+	return 0;
 }
 
 static int read_all_parts(struct gang_reading *reading, struct err *err)
@@ -91,7 +62,7 @@ static int read_all_parts(struct gang_reading *reading, struct err *err)
 static void fill_gang_header(const struct gang_round *round, const struct manifest *leader,
 			     struct manifest *gang)
 {
-	gang->id = round->request->id;
+	gang->id = round->id;
 	gang->parent = leader->parent;
 	gang->job = text_copy(round->storage->transfer.job);
 	random_hex(gang->nonce);
@@ -130,8 +101,7 @@ static int check_all_packs(struct gang_round *round, const struct manifest *gang
 
 int gang_assembly_check_attempt(const struct gang_round *round, struct err *err)
 {
-	return own_claim_check_newer(round->storage, round->request->id.attempt, NULL,
-				     round->cancel, err);
+	return own_claim_check_newer(round->storage, round->id.attempt, NULL, round->cancel, err);
 }
 
 /* A newer attempt may have started from it, and removed it since. */

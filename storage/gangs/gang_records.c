@@ -15,7 +15,7 @@
  * reason. */
 struct event_form {
 	const char *kind, *word;
-	bool round, step, answers, left, code, more, gone;
+	bool round, step, answers, left, code, more;
 };
 
 static const struct event_form event_forms[] = {
@@ -26,13 +26,13 @@ static const struct event_form event_forms[] = {
 	[GANG_EVENT_NOTICE] = {.kind = "notice", .word = "end", .left = true},
 	[GANG_EVENT_LEAVING] = {.kind = "notice", .word = "leave", .left = true},
 	[GANG_EVENT_ROUND] =
-		{.kind = "round", .word = "", .step = true, .answers = true, .gone = true},
+		{.kind = "round", .word = "", .step = true, .answers = true},
 	[GANG_EVENT_ANSWERS] = {.kind = "round", .word = "answers", .round = true, .answers = true},
 	[GANG_EVENT_PASSED] = {.kind = "round", .word = "passed", .round = true, .step = true},
 	[GANG_EVENT_LEFT_OUT] = {.kind = "round", .word = "void", .round = true, .step = true},
 	[GANG_EVENT_ENDED] =
-		{.kind = "ended", .word = "", .code = true, .more = true, .gone = true},
-	[GANG_EVENT_GONE] = {.kind = "ended", .word = "gone", .gone = true},
+		{.kind = "ended", .word = "", .code = true, .more = true},
+	[GANG_EVENT_GONE] = {.kind = "ended", .word = "gone"},
 };
 
 #define EVENT_KINDS (sizeof(event_forms) / sizeof(event_forms[0]))
@@ -89,8 +89,6 @@ json_t *gang_event_encode(const struct gang_event *event, uint32_t attempt, cons
 		json_object_set_new(body, "code", json_integer(event->code));
 	if (form->more)
 		json_object_set_new(body, "more", json_boolean(event->more));
-	if (form->gone && event->gone > 0)
-		json_object_set_new(body, "gone", json_integer(event->gone));
 	return body;
 }
 
@@ -170,8 +168,6 @@ int gang_event_decode(json_t *body, uint32_t attempt, uint32_t number, struct ga
 	if ((form->round && decode_earlier(body, "round", number, &event->round, err) < 0) ||
 	    (form->answers && json_object_get(body, "answers") &&
 	     decode_earlier(body, "answers", number, &event->answers, err) < 0) ||
-	    (form->gone && json_object_get(body, "gone") &&
-	     decode_earlier(body, "gone", number, &event->gone, err) < 0) ||
 	    ((form->step || event->saves) && decode_step(body, event, err) < 0))
 		return -1;
 	event->at_least = event->kind == GANG_EVENT_ROUND && json_true_or(body, "at_least", false);
@@ -328,11 +324,6 @@ bool gang_part_has_checkpoint(const struct manifest *part)
 	return part->piece_count > 0 && !part->without_checkpoint;
 }
 
-struct manifest gang_part_of_gone(void)
-{
-	return (struct manifest){.step = -1, .without_checkpoint = true, .gone = true};
-}
-
 json_t *gang_part_encode(const struct manifest *part, uint32_t member, struct err *err)
 {
 	json_t *body;
@@ -358,6 +349,9 @@ int gang_part_decode(json_t *body, const char *job, struct snapshot_id id, uint3
 {
 	uint64_t of, keeper = 0;
 
+	*part = (struct manifest){.step = -1, .without_checkpoint = true, .gone = true};
+	if (json_true_or(body, "gone", false))
+		return 0;
 	*part = (struct manifest){0};
 	if (json_get_u64(body, "member", UINT32_MAX, &of, err) < 0 ||
 	    (json_object_get(body, "keeper") &&
@@ -374,18 +368,6 @@ int gang_part_decode(json_t *body, const char *job, struct snapshot_id id, uint3
 		return 0;
 	manifest_release(part);
 	return err_set(err, ERR_CORRUPT, "it is not the part of one member");
-}
-
-bool gang_part_same_content(const struct manifest *a, const struct manifest *b)
-{
-	if (a->step != b->step || a->without_checkpoint != b->without_checkpoint ||
-	    a->final != b->final || a->kept != b->kept || a->keeper != b->keeper ||
-	    a->directory_mode != b->directory_mode || a->piece_count != b->piece_count)
-		return false;
-	for (size_t i = 0; i < a->piece_count; i++)
-		if (memcmp(a->pieces[i].chunk.digest, b->pieces[i].chunk.digest, DIGEST_SIZE) != 0)
-			return false;
-	return true;
 }
 
 /* In a final round there may be parts of several steps, and none with a checkpoint. */

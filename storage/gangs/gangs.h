@@ -26,12 +26,9 @@
 
 enum gang_outcome {
 	GANG_COMMITTED,
-	/* The same files, in the part that an earlier call for this round has put: it may name
-	 * other packs. */
+	/* With the part that an earlier call for this round has put: what that has saved is in the
+	 * snapshot, and what was to be saved now may not be. */
 	GANG_COMMITTED_EARLIER,
-	/* With the part that an earlier call for this round has put, which has other files: they
-	 * are in the snapshot, and what was to be saved is not. */
-	GANG_COMMITTED_OTHER,
 	/* Another member has left it out: it never will be a snapshot. */
 	GANG_ROUND_OVER,
 	/* The parts of all are there, and never will be a snapshot. */

@@ -756,7 +756,7 @@ int storage_save(struct storage *storage, const struct save_request *request,
 	}
 	result->store_lacks = failed && own.kind == ERR_RETRY &&
 			      (saving.commit.packs_missing || storage->emptied);
-	result->gang_committed = failed && saving.commit.outcome == GANG_COMMITTED_OTHER;
+	result->gang_committed = failed && saving.commit.outcome == GANG_COMMITTED_EARLIER;
 	result->gang_unfit = failed && saving.commit.outcome == GANG_PARTS_UNFIT;
 	result->gang_over = result->gang_committed || result->gang_unfit ||
 			    (failed && saving.commit.outcome == GANG_ROUND_OVER);

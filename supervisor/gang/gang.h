@@ -96,6 +96,7 @@ enum gang_feed_work {
 	FEED_APPENDS,
 	FEED_LISTS_PARTS,
 	FEED_LOOKS_WHETHER_OVER,
+	FEED_MARKS_GONE,
 	FEED_LOOKS_AFTER_PART,
 };
 
@@ -133,8 +134,8 @@ struct gang_feed {
 	/* It has told the others that it leaves alone. */
 	bool leaves_alone;
 
-	/* In this round all `sharers` have given. */
-	uint32_t sharers_given;
+	/* In this round all `sharers` have given; of this one it is said in the store who had gone. */
+	uint32_t sharers_given, marked;
 	/* What lies beside the log may have changed: parts, and commits. */
 	bool look_due;
 

@@ -28,12 +28,8 @@ static void gang_feed_arm(struct gang_feed *feed)
 /* Fills in what an event of this member has as the next one of the log. */
 static void gang_feed_complete_event(const struct gang_feed *feed, struct gang_event *event)
 {
-	bool names_gone = event->kind == GANG_EVENT_ROUND || event->kind == GANG_EVENT_ENDED ||
-			  event->kind == GANG_EVENT_GONE;
-
 	event->number = feed->view.read + 1;
 	event->member = feed->here.member;
-	event->gone = names_gone ? feed->view.gone : 0;
 	if (event->kind != GANG_EVENT_GONE)
 		return;
 	event->saves = feed->here.begun || feed->here.holds_start || !feed->recalled;
@@ -75,8 +71,19 @@ static int look_after_part(struct gang_feed *feed, uint32_t round, struct cancel
 {
 	struct snapshot_id id = {feed->options.attempt, round};
 
-	return storage_gang_look_after_part(feed->options.storage, id, feed->view.round.gone,
-					    &feed->work.fate, cancel, err);
+	return storage_gang_look_after_part(feed->options.storage, id, &feed->work.fate, cancel,
+					    err);
+}
+
+static int mark_gone(struct gang_feed *feed, struct err *err)
+{
+	struct snapshot_id id = {feed->options.attempt, feed->work.round};
+
+	for (uint32_t i = 0; i < feed->view.members; i++)
+		if (gang_view_does_without(&feed->view, i) &&
+		    storage_gang_mark_gone(feed->options.storage, id, i, &feed->cancel, err) < 0)
+			return -1;
+	return 0;
 }
 
 /* Another attempt has been claimed behind it, or so many that its own claim is not kept any more.
@@ -115,6 +122,8 @@ static int do_work(struct gang_feed *feed, struct err *err)
 		return list_parts(feed, err);
 	case FEED_LOOKS_WHETHER_OVER:
 		return look_whether_over(feed, err);
+	case FEED_MARKS_GONE:
+		return mark_gone(feed, err);
 	case FEED_LOOKS_AFTER_PART:
 		return look_after_part(feed, feed->work.round, &feed->cancel, err);
 	}
@@ -430,6 +439,8 @@ static void gang_feed_on_worked(void *arg)
 		note_recalled(feed);
 	else if (feed->work.kind == FEED_LISTS_PARTS)
 		note_parts(feed);
+	else if (feed->work.kind == FEED_MARKS_GONE)
+		feed->marked = feed->work.round;
 	else if (feed->work.kind == FEED_LOOKS_AFTER_PART)
 		gang_feed_note_fate(feed, feed->work.round, feed->work.fate);
 	else if (feed->work.there)
@@ -508,6 +519,17 @@ static bool awaits_sharers(const struct gang_feed *feed, const struct gang_round
 	return gives(decision) && feed->options.sharers && feed->sharers_given != decision->round;
 }
 
+/* The lowest member of the round says in the store who had gone, before it gives its own part. */
+static bool must_mark(const struct gang_feed *feed, const struct gang_round_decision *decision)
+{
+	uint32_t first = 0;
+
+	while (first < feed->view.members && gang_view_does_without(&feed->view, first))
+		first++;
+	return gives(decision) && feed->view.round.gone > 0 && first == feed->here.member &&
+	       feed->marked != decision->round;
+}
+
 static void tell_answered(struct gang_feed *feed)
 {
 	uint32_t notice = gang_rounds_notice(&feed->view, &feed->here);
@@ -579,7 +601,7 @@ static struct gang_round_decision decide(struct gang_feed *feed)
 	/* What the final round takes of a member depends on it. */
 	if (!feed->recalled && feed->view.round.final)
 		decision = (struct gang_round_decision){.action = GANG_WAIT, .again_ms = INT64_MAX};
-	if (gives(&decision) && !awaits_sharers(feed, &decision)) {
+	if (gives(&decision) && !awaits_sharers(feed, &decision) && !must_mark(feed, &decision)) {
 		feed->options.give(feed->options.arg, &decision);
 		/* What it answers is in the log before the commit. */
 		if (feed->here.given == decision.round)
@@ -640,6 +662,9 @@ static void gang_feed_go_on(struct gang_feed *feed)
 		append_event(feed, &event);
 	} else if (feed->outbox_count > 0) {
 		append_event(feed, &feed->outbox[0].event);
+	} else if (must_mark(feed, &decision)) {
+		feed->work.round = decision.round;
+		start_work(feed, FEED_MARKS_GONE);
 	} else if (feed->look_due && (awaits_sharers(feed, &decision) || looks_after)) {
 		feed->look_due = false;
 		feed->work.round = decision.round;

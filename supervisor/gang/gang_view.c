@@ -171,16 +171,6 @@ bool gang_view_is_first(const struct gang_view *view, uint32_t member)
 	return view->members == 0 || view->gone_at[member].event == 0;
 }
 
-/* What names the member that has gone last names the one that is known here: all that are folded
- * are in the log, and there are no others. */
-static bool knows_gone(const struct gang_view *view, const struct gang_event *event)
-{
-	bool names = event->kind == GANG_EVENT_ROUND || event->kind == GANG_EVENT_ENDED ||
-		     event->kind == GANG_EVENT_GONE;
-
-	return !names || event->gone == view->gone;
-}
-
 static void fold_known(struct gang_view *view, const struct gang_event *event)
 {
 	switch (event->kind) {
@@ -214,8 +204,7 @@ static void fold_known(struct gang_view *view, const struct gang_event *event)
 
 bool gang_view_fold(struct gang_view *view, const struct gang_event *event)
 {
-	if (event->number != view->read + 1 || event->member >= view->members ||
-	    !knows_gone(view, event))
+	if (event->number != view->read + 1 || event->member >= view->members)
 		return false;
 	view->read = event->number;
 	fold_known(view, event);

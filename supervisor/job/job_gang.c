@@ -179,7 +179,6 @@ static void give_part(void *arg, const struct gang_round_decision *decision)
 		.generation = known ? feed->here.generation : job->model.newest.generation,
 		.beside = decision->action == GANG_GIVE_BESIDE,
 		.final = feed->view.round.final,
-		.gone = feed->view.round.gone,
 		.older = decision->older,
 		.step = decision->step,
 	};

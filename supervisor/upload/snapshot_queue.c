@@ -187,7 +187,6 @@ static void take_snapshot_worker(void *arg)
 		.frozen = confirm_still_complete,
 		.gang_beside = run->report.round.beside,
 		.gang_final = run->report.round.final,
-		.gang_gone = run->report.round.gone,
 		.gang_over = options->of_gang ? snapshot_round_is_settled : NULL,
 		.arg = run,
 	};

@@ -49,22 +49,13 @@
 	{                                                  \
 		.kind = GANG_EVENT_LEAVING, .member = (by) \
 	}
-#define GONE(by, behind)                                                  \
-	{                                                                 \
-		.kind = GANG_EVENT_GONE, .member = (by), .gone = (behind) \
+#define GONE(by)                                        \
+	{                                               \
+		.kind = GANG_EVENT_GONE, .member = (by) \
 	}
-#define GONE_AT(by, behind, at)                                                           \
-	{                                                                                 \
-		.kind = GANG_EVENT_GONE, .member = (by), .gone = (behind), .saves = true, \
-		.step = (at)                                                              \
-	}
-#define ROUND_WITHOUT(by, at, last)                                                    \
-	{                                                                              \
-		.kind = GANG_EVENT_ROUND, .member = (by), .step = (at), .gone = (last) \
-	}
-#define ENDED_WITHOUT(by, last)                                                        \
-	{                                                                              \
-		.kind = GANG_EVENT_ENDED, .member = (by), .more = true, .gone = (last) \
+#define GONE_AT(by, at)                                                               \
+	{                                                                             \
+		.kind = GANG_EVENT_GONE, .member = (by), .saves = true, .step = (at) \
 	}
 #define ALL_ENDED ENDED(0, 0), ENDED_MORE(1), ENDED(2, 0)
 #define REQUEST(by)                                        \
@@ -329,43 +320,43 @@ static const struct rounds_row rows[] = {
 		{AT(20, 10), .stopping = true, .saw = 2, .ended = true}, GANG_LEAVE_OUT, 20, false},
 	{"at a notice, it has saved just that", {ROUND(0, 20), NOTICE(2)}, 2, 0,
 		{AT(20, 10), .stopping = true, .saw = 2}, GANG_TAKE, 0, false},
-	{"one has gone, and the next round is of the others", {GONE(0, 0)}, 1, 0,
+	{"one has gone, and the next round is of the others", {GONE(0)}, 1, 0,
 		{AT(20, 10), WANTED}, GANG_OPEN, 20, false},
-	{"one had gone before it", {GONE(0, 0), ROUND_WITHOUT(2, 20, 1)}, 2, 0,
+	{"one had gone before it", {GONE(0), ROUND(2, 20)}, 2, 0,
 		{AT(20, 10)}, GANG_TAKE, 0, false},
-	{"one has gone while it was open", {ROUND(2, 20), GONE(0, 0)}, 2, 0,
+	{"one has gone while it was open", {ROUND(2, 20), GONE(0)}, 2, 0,
 		{AT(20, 10)}, GANG_LEAVE_OUT, 20, false},
-	{"begun before one that saves had gone: it opens none", {GONE_AT(0, 0, 10)}, 1, 0,
+	{"begun before one that saves had gone: it opens none", {GONE_AT(0, 10)}, 1, 0,
 		{AT(20, 10), WANTED, LACKS}, GANG_WAIT, 0, false},
-	{"begun after it had gone", {GONE_AT(0, 0, 10)}, 1, 0,
+	{"begun after it had gone", {GONE_AT(0, 10)}, 1, 0,
 		{AT(20, 10), WANTED}, GANG_OPEN, 20, false},
 	{"begun before it had gone, and another one has opened one",
-		{GONE_AT(0, 0, 10), ROUND_WITHOUT(2, 20, 1)}, 2, 0,
+		{GONE_AT(0, 10), ROUND(2, 20)}, 2, 0,
 		{AT(20, 10), LACKS}, GANG_LEAVE_OUT, 20, false},
 	{"begun after it, in the round of another one",
-		{GONE_AT(0, 0, 10), ROUND_WITHOUT(2, 20, 1)}, 2, 0,
+		{GONE_AT(0, 10), ROUND(2, 20)}, 2, 0,
 		{AT(20, 10)}, GANG_TAKE, 0, false},
 	{"begun before it, and the next one is to be of the round",
-		{GONE_AT(0, 0, 10), ROUND_WITHOUT(2, 30, 1)}, 2, 0,
+		{GONE_AT(0, 10), ROUND(2, 30)}, 2, 0,
 		{AT(20, 10), LACKS}, GANG_WAIT, 0, false},
 	{"begun before it, and its round was open before: the part that was put stays",
-		{ROUND(2, 20), GONE_AT(0, 0, 20)}, 2, 0,
+		{ROUND(2, 20), GONE_AT(0, 20)}, 2, 0,
 		{AT(20, 10), LACKS, .put = 1}, GANG_LOOK_AFTER_PART, 0, false},
-	{"without a step, begun before it", {GONE_AT(0, 0, -1), ROUND_WITHOUT(1, -1, 1)}, 2, 0,
+	{"without a step, begun before it", {GONE_AT(0, -1), ROUND(1, -1)}, 2, 0,
 		{AT(-1, -1), LACKS}, GANG_LEAVE_OUT, -1, false},
-	{"without a step, begun after it", {GONE_AT(0, 0, -1), ROUND_WITHOUT(1, -1, 1)}, 2, 0,
+	{"without a step, begun after it", {GONE_AT(0, -1), ROUND(1, -1)}, 2, 0,
 		{AT(-1, -1)}, GANG_TAKE, 0, false},
-	{"in the end, begun before it", {GONE_AT(0, 0, 10), ENDED_WITHOUT(1, 1), ENDED_WITHOUT(2, 1)}, 3, 0,
+	{"in the end, begun before it", {GONE_AT(0, 10), ENDED_MORE(1), ENDED_MORE(2)}, 3, 0,
 		{AT(20, 10), FINISHED, LACKS}, GANG_LEAVE_OUT, 20, false},
-	{"in the end, begun after it", {GONE_AT(0, 0, 10), ENDED_WITHOUT(1, 1), ENDED_WITHOUT(2, 1)}, 3, 0,
+	{"in the end, begun after it", {GONE_AT(0, 10), ENDED_MORE(1), ENDED_MORE(2)}, 3, 0,
 		{AT(20, 10), FINISHED}, GANG_TAKE, 0, false},
-	{"in the end, the same, and it saves nothing", {GONE(0, 0), ENDED_WITHOUT(1, 1), ENDED_WITHOUT(2, 1)},
+	{"in the end, the same, and it saves nothing", {GONE(0), ENDED_MORE(1), ENDED_MORE(2)},
 		3, 0, {NONE, FINISHED, .holds_start = true}, GANG_TAKE, 0, false},
-	{"in the end, what lies beside", {GONE_AT(0, 0, 10), ENDED_WITHOUT(1, 1), ENDED_WITHOUT(2, 1)},
+	{"in the end, what lies beside", {GONE_AT(0, 10), ENDED_MORE(1), ENDED_MORE(2)},
 		3, 0, {NONE, FINISHED}, GANG_GIVE_BESIDE, 0, false},
-	{"one has, and its own part may lie there", {ROUND(2, 20), GONE(0, 0)}, 2, 0,
+	{"one has, and its own part may lie there", {ROUND(2, 20), GONE(0)}, 2, 0,
 		{AT(20, 10), .put = 1}, GANG_TAKE, 0, false},
-	{"one has, after this one gave", {ROUND(2, 20), GONE(0, 0)}, 2, 0,
+	{"one has, after this one gave", {ROUND(2, 20), GONE(0)}, 2, 0,
 		{AT(20, 10), GAVE(1)}, GANG_WAIT, 0, false},
 	{"it leaves alone, and trains on until then", {ALONE(1), ROUND(0, 30)}, 2, 0,
 		{AT(20, 10), .leaves = 1, .saw = 1, .stopping = true}, GANG_WAIT, 0, false},
@@ -614,10 +605,6 @@ struct end_row {
 	{                               \
 		.action = GANG_SAY_GONE \
 	}
-#define ENDED_AFTER(by, last)                                            \
-	{                                                                \
-		.kind = GANG_EVENT_ENDED, .member = (by), .gone = (last) \
-	}
 #define SAYS_MORE                                      \
 	{                                              \
 		.action = GANG_SAY_ENDED, .more = true \
@@ -714,14 +701,14 @@ static const struct end_row end_rows[] = {
 		1, STAYS},
 	{"alone: it has given it", {ALONE(1), ROUND(0, 20)}, 2, 0,
 		{AT(20, 10), ALONE_BY(1), .ended = true, .leaving = true, .given = 2}, 1, GOES},
-	{"alone: it has said so", {ALONE(1), GONE(1, 0)}, 2, 0,
+	{"alone: it has said so", {ALONE(1), GONE(1)}, 2, 0,
 		{AT(20, 10), ALONE_BY(1), .ended = true, .leaving = true}, 1, LEAVES},
 	{"alone: and then all end", {ALONE(1), NOTICE(0)}, 2, 0,
 		{AT(20, 10), ALONE_BY(1), .ended = true, .leaving = true}, 1, GOES},
 	{"alone: the attempt is over", {ALONE(1), REJOIN(0)}, 2, 0,
 		{AT(20, 10), ALONE_BY(1), .ended = true, .leaving = true}, 1, LEAVES},
-	{"the others have gone", {GONE(0, 0), GONE(2, 1)}, 2, 0, {AT(20, 10), LEAVING}, 0, SAYS},
-	{"the others have gone, and it has said so", {GONE(0, 0), GONE(2, 1), ENDED_AFTER(1, 2)}, 3, 0,
+	{"the others have gone", {GONE(0), GONE(2)}, 2, 0, {AT(20, 10), LEAVING}, 0, SAYS},
+	{"the others have gone, and it has said so", {GONE(0), GONE(2), ENDED(1, 0)}, 3, 0,
 		{AT(20, 10), LEAVING}, 0, LEAVES},
 };
 // clang-format on
@@ -738,45 +725,45 @@ static void test_of_whom_a_round_is(void **state)
 	} of[] = {
 		{"of all", {ROUND(0, 20)}, 1, 1, false, {0}, 0},
 		{"one is to leave", {ALONE(0), ROUND(1, 20)}, 2, 2, false, {0}, 0},
-		{"one has gone", {GONE(0, 0), ROUND_WITHOUT(1, 20, 1)}, 2, 2, false, {true}, 1},
-		{"one goes while it is open", {ROUND(1, 20), GONE(0, 0)}, 2, 1, false, {0}, 1},
+		{"one has gone", {GONE(0), ROUND(1, 20)}, 2, 2, false, {true}, 1},
+		{"one goes while it is open", {ROUND(1, 20), GONE(0)}, 2, 1, false, {0}, 1},
 		{"and another one before",
-		 {GONE(2, 0), ROUND_WITHOUT(1, 20, 1), GONE(0, 1)},
+		 {GONE(2), ROUND(1, 20), GONE(0)},
 		 3,
 		 2,
 		 false,
 		 {false, false, true},
 		 1},
 		{"two have gone",
-		 {GONE(2, 0), GONE(0, 1), ROUND_WITHOUT(1, 20, 2)},
+		 {GONE(2), GONE(0), ROUND(1, 20)},
 		 3,
 		 3,
 		 false,
 		 {true, false, true},
 		 1},
 		{"all have",
-		 {GONE(2, 0), GONE(0, 1), GONE(1, 2)},
+		 {GONE(2), GONE(0), GONE(1)},
 		 3,
 		 0,
 		 false,
 		 {true, true, true},
 		 1},
 		{"the others have ended",
-		 {GONE(0, 0), ENDED_WITHOUT(1, 1), ENDED_WITHOUT(2, 1)},
+		 {GONE(0), ENDED_MORE(1), ENDED_MORE(2)},
 		 3,
 		 3,
 		 true,
 		 {true},
 		 1},
 		{"they have waited for it",
-		 {ENDED_MORE(1), ENDED_MORE(2), GONE(0, 0)},
+		 {ENDED_MORE(1), ENDED_MORE(2), GONE(0)},
 		 3,
 		 3,
 		 true,
 		 {true},
 		 1},
 		{"one that had ended goes",
-		 {ENDED_MORE(1), GONE(1, 0), ENDED_WITHOUT(2, 2), ENDED_WITHOUT(0, 2)},
+		 {ENDED_MORE(1), GONE(1), ENDED_MORE(2), ENDED_MORE(0)},
 		 4,
 		 4,
 		 true,
@@ -796,36 +783,6 @@ static void test_of_whom_a_round_is(void **state)
 			     gang_view_does_without(&view, j) != of[i].without[j]) ||
 			    gang_view_is_first(&view, j) != (j == of[i].first))
 				fail_msg("%s: member %u", of[i].what, j);
-	}
-}
-
-/* It names the one that has gone last, or it makes no sense: whoever has put it has not read what
- * is here. */
-static void test_an_event_that_knows_of_others(void **state)
-{
-	static const struct {
-		struct gang_event event;
-		bool folds;
-	} of[] = {
-		{ROUND_WITHOUT(1, 20, 1), true},
-		{ROUND(1, 20), false},
-		{ENDED_WITHOUT(1, 1), true},
-		{ENDED_MORE(1), false},
-		{GONE(1, 1), true},
-		{GONE(1, 0), false},
-		{REQUEST(1), true},
-		{LEFT_OUT(1, 1, 5), true},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
-		const struct gang_event log[] = {GONE(0, 0)};
-		auto_(gang_view_release) struct gang_view view = view_of(log, 1, 0);
-		struct gang_event event = of[i].event;
-
-		event.number = 2;
-		assert_int_equal(gang_view_fold(&view, &event), of[i].folds);
-		assert_int_equal(view.read, of[i].folds ? 2 : 1);
 	}
 }
 
@@ -1076,7 +1033,7 @@ static void test_what_is_begun_without_one_that_has_gone(void **state)
 		{2100, 2101, 15, false}, /* the one that it had begun */
 		{2100, 2101, -1, true},
 	};
-	static const struct gang_event log[] = {GONE_AT(0, 0, 15)};
+	static const struct gang_event log[] = {GONE_AT(0, 15)};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
@@ -1106,11 +1063,11 @@ static void test_what_one_that_has_gone_leaves_unanswered(void **state)
 		size_t events;
 		uint32_t answered, asked;
 	} of[] = {
-		{{ALONE(0), GONE_AT(0, 0, 10)}, 2, 0, 2},
-		{{ALONE(0), GONE_AT(0, 0, 10)}, 2, 1, 1},
-		{{ALONE(0), GONE(0, 0)}, 2, 0, 1},
-		{{ALONE(0), REQUEST(1), GONE_AT(0, 0, 10)}, 3, 1, 3},
-		{{ALONE(0), NOTICE(1), GONE_AT(0, 0, 10)}, 3, 0, 2},
+		{{ALONE(0), GONE_AT(0, 10)}, 2, 0, 2},
+		{{ALONE(0), GONE_AT(0, 10)}, 2, 1, 1},
+		{{ALONE(0), GONE(0)}, 2, 0, 1},
+		{{ALONE(0), REQUEST(1), GONE_AT(0, 10)}, 3, 1, 3},
+		{{ALONE(0), NOTICE(1), GONE_AT(0, 10)}, 3, 0, 2},
 	};
 
 	(void)state;
@@ -1154,7 +1111,6 @@ int main(void)
 		cmocka_unit_test(test_what_opens_the_final_round),
 		cmocka_unit_test(test_the_end_of_a_member),
 		cmocka_unit_test(test_of_whom_a_round_is),
-		cmocka_unit_test(test_an_event_that_knows_of_others),
 		cmocka_unit_test(test_which_round_is_in_doubt),
 		cmocka_unit_test(test_which_step_is_awaited),
 		cmocka_unit_test(test_what_has_become_of_a_part),

@@ -659,9 +659,6 @@ static void send_event(struct simulated_gang *gang, struct simulated_member *m,
 {
 	event.number = m->view.read + 1;
 	event.member = m->here.member;
-	if (event.kind == GANG_EVENT_ROUND || event.kind == GANG_EVENT_ENDED ||
-	    event.kind == GANG_EVENT_GONE)
-		event.gone = m->view.gone;
 	m->sending = event;
 	m->sent_ms = gang->now_ms + 10 + (int64_t)draw(gang, 60);
 }

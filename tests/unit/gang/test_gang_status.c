@@ -35,8 +35,8 @@ static void test_who_has_gone(void **state)
 	fold(&view, (struct gang_event){.kind = GANG_EVENT_GO});
 	fold(&view, (struct gang_event){.kind = GANG_EVENT_GONE, .member = 0});
 	fold(&view,
-	     (struct gang_event){.kind = GANG_EVENT_ROUND, .member = 2, .step = 5, .gone = 2});
-	fold(&view, (struct gang_event){.kind = GANG_EVENT_GONE, .member = 2, .gone = 2});
+	     (struct gang_event){.kind = GANG_EVENT_ROUND, .member = 2, .step = 5});
+	fold(&view, (struct gang_event){.kind = GANG_EVENT_GONE, .member = 2});
 	assert_says(&view, &here, &heard,
 		    "{\"ended\":0,\"gone\":2,\"left\":0,\"list\":["
 		    "{\"host\":\"a\",\"member\":0,\"state\":\"has gone\"},"

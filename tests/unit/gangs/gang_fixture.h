@@ -19,8 +19,6 @@ struct gang_given {
 	bool (*over)(void *arg);
 	/* NULL: never */
 	struct cancel *cancel;
-	/* The newest GANG_EVENT_GONE when the round was opened. */
-	uint32_t gone;
 };
 
 struct gang_machine {
@@ -120,7 +118,6 @@ static inline void *gang_save_thread(void *arg)
 		.gang_beside = given->empty || given->beside,
 		.bare = given->empty || given->beside ? gang_drops_bare : NULL,
 		.gang_final = given->final,
-		.gang_gone = given->gone,
 		.gang_over = given->over,
 		.arg = machine,
 	};

@@ -424,24 +424,6 @@ WRAPS(int, gang_parts_agree, (const struct manifest *parts, size_t count, struct
 	return is_off(MODEL_RULE_PARTS_AGREE) ? 0 : __real_gang_parts_agree(parts, count, err);
 }
 
-/* Without the rule whoever has gone by now is not waited for, whenever the round was opened. */
-WRAPS(int, storage_gang_missing,
-      (struct storage * storage, uint32_t attempt, uint32_t round, const bool *gone,
-       uint32_t *there, uint32_t *missing, struct cancel *cancel, struct err *err))
-{
-	auto_free char *key = text_format("jobs/job/gang/%06u/log/%06u.json", attempt, MODEL_GONE);
-	bool *without = (bool *)gone;
-	bool off = is_off(MODEL_RULE_GONE) && memory_objects_find(&model.objects, key);
-	int failed;
-
-	if (off)
-		without[1] = true;
-	failed = __real_storage_gang_missing(storage, attempt, round, gone, there, missing, cancel,
-					     err);
-	*there += off && round < MODEL_GONE;
-	return failed;
-}
-
 WRAPS(int, storage_superseded,
       (struct storage * storage, uint32_t number, uint32_t *newest, struct cancel *cancel,
        struct err *err))

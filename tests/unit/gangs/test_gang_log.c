@@ -49,11 +49,8 @@ static const struct gang_event kinds[] = {
 	{.kind = GANG_EVENT_GOES_ON, .member = 1},
 	{.kind = GANG_EVENT_LEAVING, .member = 2, .left_ms = 30000, .reason = "spot"},
 	{.kind = GANG_EVENT_GONE, .member = 2},
-	{.kind = GANG_EVENT_GONE, .member = 3, .gone = 99},
 	{.kind = GANG_EVENT_GONE, .member = 3, .saves = true, .step = 40},
 	{.kind = GANG_EVENT_GONE, .member = 3, .saves = true, .step = -1},
-	{.kind = GANG_EVENT_ROUND, .step = 7, .gone = 99},
-	{.kind = GANG_EVENT_ENDED, .member = 1, .gone = 99},
 };
 
 static void every_kind_comes_back(void **state)
@@ -151,14 +148,6 @@ static void what_makes_no_sense_is_refused(void **state)
 		 "round':0}",
 		 ERR_CORRUPT},
 		{"{'attempt':1,'number':7,'kind':'ended','word':'gone','member':0}", ERR_NONE},
-		{"{'attempt':1,'number':7,'kind':'ended','word':'gone','member':0,'gone':6}",
-		 ERR_NONE},
-		{"{'attempt':1,'number':7,'kind':'ended','word':'gone','member':0,'gone':7}",
-		 ERR_CORRUPT},
-		{"{'attempt':1,'number':7,'kind':'ended','word':'gone','member':0,'gone':0}",
-		 ERR_CORRUPT},
-		{"{'attempt':1,'number':7,'kind':'round','member':0,'step':1,'gone':'x'}",
-		 ERR_CORRUPT},
 		{"{'attempt':1,'number':7,'kind':'round','word':'passed','member':0,'step':1,'"
 		 "round':7}",
 		 ERR_CORRUPT},
@@ -335,78 +324,19 @@ static void put_part(struct fixture *f, const char *name)
 
 static void who_has_given_no_part(void **state)
 {
-	static const struct {
-		const char *put;
-		uint32_t there, missing;
-	} rows[] = {
-		{NULL, 0, 0},         {"00001.json", 1, 0}, {"00003.json", 1, 0},
-		{"00000.json", 2, 2}, {"00002.text", 2, 2}, {"00002.json", 3, 3},
-	};
+	static const char *const names[] = {"00001.json", "00003.json", "00000.json", "00002.text"};
+	static const bool wanted[] = {true, true, false};
 	struct fixture f;
+	bool given[3];
 
 	(void)state;
 	fixture_start(&f);
-	storage_set_gang(f.storage, 3, 0);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		uint32_t there = 99, missing = 99;
-
-		if (rows[i].put)
-			put_part(&f, rows[i].put);
-		assert_works(
-			storage_gang_missing(f.storage, 1, 7, NULL, &there, &missing, NULL, &err));
-		assert_int_equal(there, rows[i].there);
-		assert_int_equal(missing, rows[i].missing);
-		assert_works(
-			storage_gang_missing(f.storage, 1, 8, NULL, &there, &missing, NULL, &err));
-		assert_int_equal(there, 0);
-	}
-	fixture_stop(&f);
-}
-
-/* Each names the one before it. */
-static void who_had_gone(void **state)
-{
-	static const struct {
-		uint32_t newest;
-		bool gone[4];
-		enum err_kind kind;
-	} rows[] = {
-		{0, {0}, ERR_NONE},
-		{3, {false, true}, ERR_NONE},
-		{5, {false, true, false, true}, ERR_NONE},
-		{9, {true, true, false, true}, ERR_NONE},
-		{4, {0}, ERR_CORRUPT},    /* a request */
-		{7, {0}, ERR_CORRUPT},    /* of a member that there is not */
-		{12, {0}, ERR_NOT_FOUND}, /* not there */
-		{11, {0}, ERR_CORRUPT},   /* behind one that is none */
-	};
-	static const struct gang_event log[] = {
-		{.number = 3, .kind = GANG_EVENT_GONE, .member = 1},
-		{.number = 4, .kind = GANG_EVENT_REQUEST, .member = 2},
-		{.number = 5, .kind = GANG_EVENT_GONE, .member = 3, .gone = 3},
-		{.number = 7, .kind = GANG_EVENT_GONE, .member = 4},
-		{.number = 9, .kind = GANG_EVENT_GONE, .member = 0, .gone = 5},
-		{.number = 11, .kind = GANG_EVENT_GONE, .member = 2, .gone = 4},
-	};
-	struct fixture f;
-
-	(void)state;
-	fixture_start(&f);
-	storage_set_gang(f.storage, 4, 2);
-	for (size_t i = 0; i < sizeof(log) / sizeof(log[0]); i++) {
-		struct gang_event event = log[i];
-
-		assert_true(append(f.storage, &event));
-	}
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		bool gone[4] = {true, true, true, true};
-		struct err own = {0};
-		int failed = storage_gang_find_gone(f.storage, 1, rows[i].newest, gone, NULL, &own);
-
-		assert_int_equal(failed < 0 ? own.kind : ERR_NONE, rows[i].kind);
-		if (failed == 0)
-			assert_memory_equal(gone, rows[i].gone, sizeof(gone));
-	}
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		put_part(&f, names[i]);
+	assert_works(storage_gang_given(f.storage, 1, 7, 3, given, NULL, &err));
+	assert_memory_equal(given, wanted, sizeof(given));
+	assert_works(storage_gang_given(f.storage, 1, 8, 3, given, NULL, &err));
+	assert_false(given[0] || given[1] || given[2]);
 	fixture_stop(&f);
 }
 
@@ -414,7 +344,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_kind_comes_back),
-		cmocka_unit_test(who_had_gone),
 		cmocka_unit_test(nothing_is_there_yet),
 		cmocka_unit_test(numbers_that_no_key_has),
 		cmocka_unit_test(what_makes_no_sense_is_refused),
