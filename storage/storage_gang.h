@@ -239,9 +239,9 @@ int storage_gang_is_committed(struct storage *storage, uint32_t attempt, uint32_
 
 /* How many snapshots in a row, from this one back to its parents, have no checkpoint of this
  * member; `most` at most. One request for each. What cannot be read, or is of another number of
- * members, counts as one that has. As above, while another thread uses the storage. */
-int storage_gang_recall(struct storage *storage, struct snapshot_id from, unsigned most,
-			unsigned *without, struct cancel *cancel, struct err *err);
+ * members, counts as one that has. */
+unsigned storage_gang_recall(struct storage *storage, struct snapshot_id from, unsigned most,
+			     struct cancel *cancel);
 
 /* Before an attempt is claimed behind `attempt`, of this gang: if the parts of all are there in
  * its newest round, without a commit, and nobody has left it out, commits it.

@@ -56,8 +56,10 @@ struct gang_feed_options {
 	/* Which members write into the directory of this one: it reads it once they have given
 	 * their part in the round. NULL: none. Borrowed. */
 	const bool *sharers;
-	/* The snapshot that the attempt has started from; may be none. */
-	struct snapshot_id from;
+	/* The attempt has started from a snapshot; so many in a row, from that one back, have no
+	 * checkpoint of this member (storage_gang_recall()). */
+	bool has_start;
+	unsigned without;
 	/* All on the loop. Brings up to date what is known of the job: `wants`, `urgent`,
 	 * `begun`, `begun_step`, `gone_seen_ms`, `ended`, `finished`, `in_order`, `code`, `saving`,
 	 * `saw`. */
@@ -91,7 +93,6 @@ enum gang_part_end {
 };
 
 enum gang_feed_work {
-	FEED_RECALLS,
 	FEED_READS,
 	FEED_APPENDS,
 	FEED_LISTS_PARTS,
@@ -105,13 +106,11 @@ struct gang_feed {
 	struct gang_feed_options options;
 	struct gang_view view;
 	struct gang_here here;
-	struct gang_heard heard;
 	struct workers *workers;
 	struct cancel cancel;
 	struct timer timer;
-	/* There may be events that were not read; the worker is at work; it is known what the
-	 * snapshots before have of this member. */
-	bool unread, busy, recalled;
+	/* There may be events that were not read; the worker is at work. */
+	bool unread, busy;
 	int64_t pause_ms, read_every_ms;
 	/* When the worker last began what has shown that no event was left. */
 	int64_t read_all_ms;
@@ -145,7 +144,6 @@ struct gang_feed {
 		int64_t begun_ms;
 		struct gang_event event;
 		uint32_t round;
-		unsigned without;
 		/* `anew` when it was begun */
 		bool anew;
 		/* it is to be said who is missing */

@@ -32,7 +32,7 @@ static void gang_feed_complete_event(const struct gang_feed *feed, struct gang_e
 	event->member = feed->here.member;
 	if (event->kind != GANG_EVENT_GONE)
 		return;
-	event->saves = feed->here.begun || feed->here.holds_start || !feed->recalled;
+	event->saves = feed->here.begun || feed->here.holds_start;
 	event->step = event->saves ? feed->here.begun_step : 0;
 }
 
@@ -109,9 +109,6 @@ static int do_work(struct gang_feed *feed, struct err *err)
 	struct gang_event *event = &feed->work.event;
 
 	switch (feed->work.kind) {
-	case FEED_RECALLS:
-		return storage_gang_recall(storage, feed->options.from, GANG_EMPTIES_TO_LEARN,
-					   &feed->work.without, &feed->cancel, err);
 	case FEED_READS:
 		return storage_gang_read(storage, attempt, event->number, event, &feed->work.there,
 					 &feed->cancel, err);
@@ -160,7 +157,6 @@ bool gang_feed_is_settled(const struct gang_feed *feed, uint32_t round)
 
 static void note_committed(struct gang_feed *feed)
 {
-	gang_heard_note(&feed->heard, &feed->view, NULL, clock_monotonic_ms());
 	gang_feed_note_settled(feed);
 	feed->heard_ms = clock_monotonic_ms();
 }
@@ -323,11 +319,10 @@ static void fold_event(struct gang_feed *feed, const struct gang_event *event)
 	struct gang_round before = feed->view.round;
 	uint64_t request;
 
-	if (!gang_view_fold(&feed->view, event)) {
+	if (!gang_view_fold(&feed->view, event, clock_monotonic_ms())) {
 		log_debug("event %u of the gang makes no sense", event->number);
 		return;
 	}
-	gang_heard_note(&feed->heard, &feed->view, event, clock_monotonic_ms());
 	request = take_from_outbox(feed, event);
 	if (before.state == GANG_ROUND_OPEN && feed->view.round.state == GANG_ROUND_OVER) {
 		feed->here.over_ms = clock_monotonic_ms();
@@ -371,19 +366,6 @@ static void note_failure(struct gang_feed *feed)
 		log_debug("the log of the gang: %s", err->text);
 }
 
-/* Two in a row say that it saves none; one that it has is not replaced by one that has none. */
-static void note_recalled(struct gang_feed *feed)
-{
-	struct gang_here *here = &feed->here;
-
-	feed->recalled = true;
-	here->holds_start = !snapshot_id_is_none(feed->options.from) && feed->work.without == 0;
-	if (here->generation > 0)
-		return;
-	here->empties += feed->work.without;
-	here->learned = here->empties >= GANG_EMPTIES_TO_LEARN;
-}
-
 /* Something was read, or nothing is there. */
 static void note_looked(struct gang_feed *feed)
 {
@@ -418,12 +400,6 @@ static void gang_feed_on_worked(void *arg)
 		return;
 	if (!feed->work.worked) {
 		note_failure(feed);
-		/* The log is read without it; but then nothing is known that lets a part be without
-		 * a checkpoint. */
-		if (feed->work.kind == FEED_RECALLS && feed->failures >= FAILURES_SAID) {
-			feed->recalled = true;
-			feed->here.holds_start = !snapshot_id_is_none(feed->options.from);
-		}
 		feed->unread = false;
 		feed->pause_ms = GANG_PAUSE_MOST_MS;
 		gang_feed_arm(feed);
@@ -435,8 +411,6 @@ static void gang_feed_on_worked(void *arg)
 		note_looked(feed);
 	if (feed->work.kind == FEED_LOOKS_WHETHER_OVER)
 		note_whether_over(feed);
-	else if (feed->work.kind == FEED_RECALLS)
-		note_recalled(feed);
 	else if (feed->work.kind == FEED_LISTS_PARTS)
 		note_parts(feed);
 	else if (feed->work.kind == FEED_MARKS_GONE)
@@ -598,9 +572,6 @@ static struct gang_round_decision decide(struct gang_feed *feed)
 
 	look_here(feed);
 	decision = gang_rounds_decide(&feed->view, &feed->here);
-	/* What the final round takes of a member depends on it. */
-	if (!feed->recalled && feed->view.round.final)
-		decision = (struct gang_round_decision){.action = GANG_WAIT, .again_ms = INT64_MAX};
 	if (gives(&decision) && !awaits_sharers(feed, &decision) && !must_mark(feed, &decision)) {
 		feed->options.give(feed->options.arg, &decision);
 		/* What it answers is in the log before the commit. */
@@ -649,9 +620,7 @@ static void gang_feed_go_on(struct gang_feed *feed)
 
 	if (feed->busy)
 		return;
-	if (!feed->recalled) {
-		start_work(feed, FEED_RECALLS);
-	} else if (feed->unread) {
+	if (feed->unread) {
 		feed->work.event = (struct gang_event){.number = feed->view.read + 1};
 		start_work(feed, FEED_READS);
 	} else if (feed->in_doubt) {
@@ -753,7 +722,7 @@ void gang_feed_tell_notice(struct gang_feed *feed, struct gang_event *event)
 
 json_t *gang_feed_status(const struct gang_feed *feed)
 {
-	return gang_status_json(&feed->view, &feed->here, &feed->heard, clock_monotonic_ms(),
+	return gang_status_json(&feed->view, &feed->here, clock_monotonic_ms(),
 				feed->options.attempt, feed->options.hosts);
 }
 
@@ -773,9 +742,11 @@ int gang_feed_start(struct gang_feed *feed, const struct gang_feed_options *opti
 {
 	fault_point("before_gang_feed");
 	feed->options = *options;
-	feed->view = gang_view_new(options->identity.members);
+	feed->view = gang_view_new(options->identity.members, clock_monotonic_ms());
 	feed->here = gang_here_new(options->identity.member);
-	feed->heard = gang_heard_new(options->identity.members, clock_monotonic_ms());
+	feed->here.holds_start = options->has_start && options->without == 0;
+	feed->here.empties = options->without;
+	feed->here.learned = options->without >= GANG_EMPTIES_TO_LEARN;
 	feed->timer.fired = on_feed_due;
 	feed->pause_ms = GANG_PAUSE_FIRST_MS;
 	feed->read_every_ms = read_every_ms();
@@ -809,7 +780,6 @@ void gang_feed_release(struct gang_feed *feed)
 {
 	gang_feed_stop(feed);
 	gang_view_release(&feed->view);
-	gang_heard_release(&feed->heard);
 }
 
 /*
@@ -833,7 +803,7 @@ static int catch_up(struct gang_feed *feed, struct cancel *cancel, struct err *e
 		if (storage_gang_read(feed->options.storage, feed->options.attempt,
 				      feed->view.read + 1, &event, &there, cancel, err) < 0)
 			return -1;
-		if (there && !gang_view_fold(&feed->view, &event))
+		if (there && !gang_view_fold(&feed->view, &event, clock_monotonic_ms()))
 			return err_set(err, ERR_CORRUPT, "event %u makes no sense", event.number);
 	}
 	return 0;

@@ -40,7 +40,7 @@ static void test_news(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		auto_(gang_view_release) struct gang_view view = gang_view_new(4);
+		auto_(gang_view_release) struct gang_view view = gang_view_new(4, 0);
 		struct gang_event event = rows[i].event;
 		struct gang_news news;
 
@@ -59,7 +59,7 @@ static void test_news(void **state)
 /* What it has left unanswered is asked for once more. */
 static void test_one_that_has_gone_asks(void **state)
 {
-	auto_(gang_view_release) struct gang_view view = gang_view_new(4);
+	auto_(gang_view_release) struct gang_view view = gang_view_new(4, 0);
 	const struct gang_event event = {.number = 7, .kind = GANG_EVENT_GONE, .member = 3};
 
 	(void)state;
@@ -81,7 +81,7 @@ static void test_answers(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct gang_view view = gang_view_new(2);
+		struct gang_view view = gang_view_new(2, 0);
 		struct gang_answer answer;
 
 		view.notice = view.asked = rows[i].notice;

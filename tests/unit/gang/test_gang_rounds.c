@@ -376,13 +376,13 @@ static const struct rounds_row rows[] = {
 
 static struct gang_view view_of(const struct gang_event *log, size_t events, uint32_t committed)
 {
-	struct gang_view view = gang_view_new(3);
+	struct gang_view view = gang_view_new(3, 0);
 
 	for (size_t i = 0; i < events; i++) {
 		struct gang_event event = log[i];
 
 		event.number = (uint32_t)i + 1;
-		assert_true(gang_view_fold(&view, &event));
+		assert_true(gang_view_fold(&view, &event, 0));
 	}
 	if (committed)
 		gang_view_committed(&view, committed);
@@ -453,9 +453,9 @@ static void test_events_come_in_their_order(void **state)
 	struct gang_event stranger = {.number = 2, .member = 3};
 
 	(void)state;
-	assert_false(gang_view_fold(&view, &twice));
-	assert_false(gang_view_fold(&view, &gap));
-	assert_false(gang_view_fold(&view, &stranger));
+	assert_false(gang_view_fold(&view, &twice, 0));
+	assert_false(gang_view_fold(&view, &gap, 0));
+	assert_false(gang_view_fold(&view, &stranger, 0));
 	assert_int_equal(view.read, 1);
 }
 
@@ -476,7 +476,7 @@ static void test_what_a_commit_answers(void **state)
 		struct gang_event event = log[i];
 
 		event.number = i + 1;
-		assert_true(gang_view_fold(&view, &event));
+		assert_true(gang_view_fold(&view, &event, 0));
 		assert_int_equal(view.answered, i < 3 ? 1 : 3);
 	}
 	gang_view_committed(&view, 5);
@@ -504,7 +504,7 @@ static void test_a_member_that_has_left_by_a_notice(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
 		for (int more = 0; more < 2; more++) {
-			auto_(gang_view_release) struct gang_view view = gang_view_new(3);
+			auto_(gang_view_release) struct gang_view view = gang_view_new(3, 0);
 
 			for (size_t j = 0; j < of[i].events; j++) {
 				struct gang_event event = of[i].log[j];
@@ -513,7 +513,7 @@ static void test_a_member_that_has_left_by_a_notice(void **state)
 				event.more = more;
 				if (j == 1 && of[i].committed)
 					gang_view_committed(&view, of[i].committed);
-				assert_true(gang_view_fold(&view, &event));
+				assert_true(gang_view_fold(&view, &event, 0));
 			}
 			assert_int_equal(view.parted, of[i].parted && !more);
 		}
@@ -977,7 +977,7 @@ static void test_the_first_part_that_was_put_stays(void **state)
 /* The log may have more than is read of it: rounds that were opened before count, too. */
 static void test_what_a_new_run_changes(void **state)
 {
-	auto_(gang_view_release) struct gang_view view = gang_view_new(3);
+	auto_(gang_view_release) struct gang_view view = gang_view_new(3, 0);
 	struct gang_here here = gang_here_new(1);
 
 	(void)state;
@@ -1000,7 +1000,7 @@ static void test_what_a_new_run_changes(void **state)
 
 static void test_what_a_complete_checkpoint_changes(void **state)
 {
-	auto_(gang_view_release) struct gang_view view = gang_view_new(3);
+	auto_(gang_view_release) struct gang_view view = gang_view_new(3, 0);
 	struct gang_here here = gang_here_new(1);
 
 	(void)state;
@@ -1078,7 +1078,7 @@ static void test_what_one_that_has_gone_leaves_unanswered(void **state)
 
 		view.answered = of[i].answered;
 		last.number = (uint32_t)of[i].events;
-		assert_true(gang_view_fold(&view, &last));
+		assert_true(gang_view_fold(&view, &last, 0));
 		if (view.asked != of[i].asked)
 			fail_msg("row %zu: event %u is asked for", i, view.asked);
 	}
@@ -1087,7 +1087,7 @@ static void test_what_one_that_has_gone_leaves_unanswered(void **state)
 /* Else the next round is about a step that nobody comes to. */
 static void test_two_that_are_complete_at_once_say_little_of_the_pace(void **state)
 {
-	auto_(gang_view_release) struct gang_view view = gang_view_new(3);
+	auto_(gang_view_release) struct gang_view view = gang_view_new(3, 0);
 	struct gang_here here = gang_here_new(1);
 
 	(void)state;
