@@ -82,7 +82,8 @@ static int join_parts(const struct gang_reading *reading, struct manifest *gang,
 	if (gang_parts_agree(reading->parts, members, err) < 0)
 		return -1;
 	fill_gang_header(round, gang_parts_leader(reading->parts, members), gang);
-	return gang_manifest_join(reading->parts, members, gang, err);
+	gang_manifest_join(reading->parts, members, gang);
+	return 0;
 }
 
 /* The packs of the others too: each has looked up its own before it put its part, which may be some

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "gang_records.h"
+#include "gangs.h"
 #include "storage/records/records.h"
 
 #include <stdio.h>
@@ -36,13 +37,6 @@ void gang_records_release(struct gang_records *records)
 {
 	free(records->joins);
 	*records = (struct gang_records){0};
-}
-
-static bool parse_ready(const char *name, uint32_t *member)
-{
-	int end = 0;
-
-	return sscanf(name, "%5u%n", member, &end) == 1 && name[end] == '\0';
 }
 
 int storage_gang_look(struct storage *storage, uint32_t after, struct gang_records *records,
@@ -189,39 +183,26 @@ void storage_gang_reason(struct storage *storage, uint32_t after, const struct g
 		text_set(reason, 160, json_text_or(body, "reason", ""));
 }
 
-static int put_mark(struct storage *storage, uint32_t attempt, const char *name,
-		    struct cancel *cancel, struct err *err)
+int storage_gang_ready(struct storage *storage, uint32_t attempt, struct cancel *cancel,
+		       struct err *err)
 {
-	auto_free char *prefix = gang_prefix(storage, attempt);
-	auto_free char *key = text_format("%s%s", prefix, name);
+	auto_free char *key = text_format("jobs/%s/gang/%06u/ready/%05u.json",
+					  storage->transfer.job, attempt, storage->gang.member);
 
 	return storage->transfer.store->ops->put(storage->transfer.store, key, "\n", 1,
 						 STORE_UNIQUE, cancel, err);
 }
 
-int storage_gang_ready(struct storage *storage, uint32_t attempt, struct cancel *cancel,
-		       struct err *err)
-{
-	char name[32];
-
-	snprintf(name, sizeof(name), "ready-%05u", storage->gang.member);
-	return put_mark(storage, attempt, name, cancel, err);
-}
-
 int storage_gang_unready(struct storage *storage, uint32_t attempt, uint32_t *there,
 			 uint32_t *missing, struct cancel *cancel, struct err *err)
 {
-	uint32_t members = storage->gang.members, member;
-	auto_free char *above = gang_prefix(storage, attempt);
-	auto_free char *prefix = text_format("%sready-", above);
-	auto_(store_listing_release) struct store_listing found = {0};
+	uint32_t members = storage->gang.members;
+	auto_free char *prefix =
+		text_format("jobs/%s/gang/%06u/ready/", storage->transfer.job, attempt);
 	auto_free bool *ready = memory_new((members + 1) * sizeof(*ready));
 
-	if (job_records_list_keys(storage, prefix, &found, cancel, err) < 0)
+	if (gang_list_members(storage, prefix, members, ready, cancel, err) < 0)
 		return -1;
-	for (size_t i = 0; i < found.count; i++)
-		if (parse_ready(found.items[i].key + strlen(prefix), &member) && member < members)
-			ready[member] = true;
 	*there = 0;
 	*missing = members;
 	for (uint32_t i = members; i > 0; i--) {

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "gang_assembly.h"
+#include "gangs.h"
 #include "storage/records/records.h"
 
 #include <stdlib.h>
@@ -121,23 +122,30 @@ int storage_gang_is_claimed(struct storage *storage, uint32_t attempt, bool *cla
 
 /* --- who has given a part --- */
 
-int storage_gang_given(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t members,
-		       bool *given, struct cancel *cancel, struct err *err)
+int gang_list_members(struct storage *storage, const char *prefix, uint32_t members, bool *there,
+		      struct cancel *cancel, struct err *err)
 {
-	auto_free char *prefix =
-		text_format("jobs/%s/parts/%06u/%06u/", storage->transfer.job, attempt, round);
 	auto_(store_listing_release) struct store_listing found = {0};
 	uint32_t member;
 
 	if (members > 0)
-		memset(given, 0, members * sizeof(*given));
+		memset(there, 0, members * sizeof(*there));
 	if (job_records_list_keys(storage, prefix, &found, cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < found.count; i++)
 		if (gang_part_parse_member(found.items[i].key + strlen(prefix), &member) &&
 		    member < members)
-			given[member] = true;
+			there[member] = true;
 	return 0;
+}
+
+int storage_gang_given(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t members,
+		       bool *given, struct cancel *cancel, struct err *err)
+{
+	auto_free char *prefix =
+		text_format("jobs/%s/parts/%06u/%06u/", storage->transfer.job, attempt, round);
+
+	return gang_list_members(storage, prefix, members, given, cancel, err);
 }
 
 int storage_gang_read_kept(struct storage *storage, struct snapshot_id id, uint32_t member,

@@ -274,14 +274,8 @@ bool gang_part_has_checkpoint(const struct manifest *part)
 
 json_t *gang_part_encode(const struct manifest *part, uint32_t member, struct err *err)
 {
-	json_t *body;
+	json_t *body = manifest_encode(part, err);
 
-	if (part->piece_count == 0 && part->entry_count > 0) {
-		err_set(err, ERR_FAILED, "the list of files of member %u does not fit into pieces",
-			member);
-		return NULL;
-	}
-	body = manifest_encode(part, err);
 	if (!body)
 		return NULL;
 	json_object_set_new(body, "member", json_integer(member));
@@ -366,28 +360,11 @@ static int refuse_kept(const struct manifest *parts, size_t count, size_t at, st
 	return own->step == keeper->step ? 0 : refuse_steps(parts, at, own->keeper, err);
 }
 
-/* All that have not gone know it for the same: opened in the end or not. */
-static int refuse_other_rounds(const struct manifest *parts, size_t count, struct err *err)
-{
-	size_t first = 0;
-
-	while (first < count && parts[first].gone)
-		first++;
-	for (size_t i = first; i < count; i++)
-		if (!parts[i].gone && parts[i].final != parts[first].final)
-			return err_set(err, ERR_UNFIT,
-				       "for members %zu and %zu it is not the same round", first,
-				       i);
-	return 0;
-}
-
 int gang_parts_agree(const struct manifest *parts, size_t count, struct err *err)
 {
 	const struct manifest *leader = gang_parts_leader(parts, count);
 	size_t first;
 
-	if (refuse_other_rounds(parts, count, err) < 0)
-		return -1;
 	for (size_t i = 0; i < count; i++)
 		if (parts[i].kept && refuse_kept(parts, count, i, err) < 0)
 			return -1;

@@ -88,4 +88,12 @@ struct gang_taker {
 size_t gang_pick(const struct manifest_part *parts, size_t count, const struct gang_taker *taker,
 		 bool *takes);
 
+/* --- gang_log.c --- */
+
+/* Which of the members have a record "<prefix><member>.json"; `there` has one for each. One
+ * listing.
+ */
+int gang_list_members(struct storage *storage, const char *prefix, uint32_t members, bool *there,
+		      struct cancel *cancel, struct err *err);
+
 #endif

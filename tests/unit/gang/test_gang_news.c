@@ -56,17 +56,6 @@ static void test_news(void **state)
 	}
 }
 
-/* What it has left unanswered is asked for once more. */
-static void test_one_that_has_gone_asks(void **state)
-{
-	auto_(gang_view_release) struct gang_view view = gang_view_new(4, 0);
-	const struct gang_event event = {.number = 7, .kind = GANG_EVENT_GONE, .member = 3};
-
-	(void)state;
-	view.asked = 7;
-	assert_int_equal(gang_news_of(&view, &event, 0).kind, GANG_NEWS_ASKS);
-}
-
 static void test_answers(void **state)
 {
 	static const struct {
@@ -102,7 +91,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_news),
-		cmocka_unit_test(test_one_that_has_gone_asks),
 		cmocka_unit_test(test_answers),
 	};
 

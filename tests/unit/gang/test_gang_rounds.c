@@ -53,8 +53,8 @@
 	{                                               \
 		.kind = GANG_EVENT_GONE, .member = (by) \
 	}
-#define GONE_AT(by, at)                                                               \
-	{                                                                             \
+#define GONE_AT(by, at)                                                              \
+	{                                                                            \
 		.kind = GANG_EVENT_GONE, .member = (by), .saves = true, .step = (at) \
 	}
 #define ALL_ENDED ENDED(0, 0), ENDED_MORE(1), ENDED(2, 0)
@@ -420,31 +420,6 @@ static void test_rows(void **state)
 
 /* --- folding --- */
 
-static void test_a_round_behind_another_is_committed(void **state)
-{
-	static const struct gang_event log[] = {ROUND(0, 10), ROUND(2, 20)};
-	auto_(gang_view_release) struct gang_view view = view_of(log, 2, 0);
-
-	(void)state;
-	assert_int_equal(view.committed, 1);
-	assert_int_equal(view.round.number, 2);
-	assert_int_equal(view.round.opener, 2);
-	assert_true(gang_view_is_open(&view));
-}
-
-static void test_one_that_was_left_out_is_not(void **state)
-{
-	static const struct gang_event log[] = {ROUND(0, 10), LEFT_OUT(1, 1, 15), AHEAD(0, 20)};
-	auto_(gang_view_release) struct gang_view view = view_of(log, 3, 0);
-
-	(void)state;
-	assert_int_equal(view.committed, 0);
-	assert_int_equal(view.failures, 1);
-	gang_view_committed(&view, 3);
-	assert_int_equal(view.failures, 0);
-	assert_int_equal(view.committed, 3);
-}
-
 static void test_events_come_in_their_order(void **state)
 {
 	static const struct gang_event log[] = {ROUND(0, 10)};
@@ -518,25 +493,6 @@ static void test_a_member_that_has_left_by_a_notice(void **state)
 			assert_int_equal(view.parted, of[i].parted && !more);
 		}
 	}
-}
-
-/* Whatever is asked for after it: it is what they wait for. */
-static void test_all_end_by_the_first_notice(void **state)
-{
-	static const struct gang_event log[] = {REQUEST(0), NOTICE(2), NOTICE(0), REQUEST(1)};
-	auto_(gang_view_release) struct gang_view view = view_of(log, 4, 0);
-
-	(void)state;
-	assert_true(view.notice == 2 && view.asked == 2);
-}
-
-static void test_when_a_machine_comes_anew_the_attempt_is_over(void **state)
-{
-	static const struct gang_event log[] = {{.kind = GANG_EVENT_GO}, REJOIN(2), REJOIN(1)};
-	auto_(gang_view_release) struct gang_view view = view_of(log, 3, 0);
-
-	(void)state;
-	assert_true(view.over);
 }
 
 /* --- the final round --- */
@@ -741,13 +697,7 @@ static void test_of_whom_a_round_is(void **state)
 		 false,
 		 {true, false, true},
 		 1},
-		{"all have",
-		 {GONE(2), GONE(0), GONE(1)},
-		 3,
-		 0,
-		 false,
-		 {true, true, true},
-		 1},
+		{"all have", {GONE(2), GONE(0), GONE(1)}, 3, 0, false, {true, true, true}, 1},
 		{"the others have ended",
 		 {GONE(0), ENDED_MORE(1), ENDED_MORE(2)},
 		 3,
@@ -852,42 +802,6 @@ static void test_which_round_is_in_doubt(void **state)
 	}
 }
 
-/* The job has gone on since its save has failed, whose part of step 20 may lie there. */
-static void test_what_has_become_of_a_part(void **state)
-{
-	static const struct {
-		enum gang_part_fate fate;
-		uint32_t committed, doubt;
-		uint64_t durable;
-		enum gang_round_action action;
-	} of[] = {
-		{GANG_FATE_LIES, 0, 1, 0, GANG_LOOK_AFTER_PART},
-		{GANG_FATE_VOID, 0, 0, 0, GANG_LEAVE_OUT},
-		{GANG_FATE_UNFIT, 0, 0, 0, GANG_LEAVE_OUT},
-		{GANG_FATE_COMMITTED, 1, 0, 2, GANG_WAIT},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
-		const struct gang_event log[] = {ROUND(0, 20)};
-		auto_(gang_view_release) struct gang_view view = view_of(log, 1, 0);
-		struct gang_here here = gang_here_new(1);
-
-		here.begun = true;
-		here.generation = 3;
-		here.step = 30;
-		here.before = 20;
-		gang_here_note_part(&here, 1, 2, 20, false);
-		gang_here_note_part_ended(&here, 1, true);
-		here.given = 0;
-		gang_here_note_fate(&here, &view, 1, of[i].fate);
-		assert_int_equal(view.committed, of[i].committed);
-		assert_int_equal(here.durable, of[i].durable);
-		assert_int_equal(gang_rounds_decide(&view, &here).action, of[i].action);
-		assert_int_equal(gang_here_in_doubt(&view, &here), of[i].doubt);
-	}
-}
-
 /* Its job is not ended before a step that the others have left behind. */
 static void test_which_step_is_awaited(void **state)
 {
@@ -923,99 +837,6 @@ static void test_which_step_is_awaited(void **state)
 		if (gang_rounds_awaits_step(&view, &of[i].here) != of[i].awaited)
 			fail_msg("%s", of[i].what);
 	}
-}
-
-/* Of the tries of a round, the first that may have put a part counts: its part stays. Each row is a
- * round of tries with the checkpoints 2, 4, 6; the last one may still be under way. */
-static void test_the_first_part_that_was_put_stays(void **state)
-{
-	enum {
-		NO_TRY,
-		NOT_PUT,
-		PUT,
-		UNDER_WAY
-	};
-	static const struct {
-		int tries[3];
-		uint32_t put;
-		uint64_t generation;
-	} of[] = {
-		{{UNDER_WAY}, 3, 2},
-		{{PUT}, 3, 2},
-		{{NOT_PUT}, 0, 2},
-		{{PUT, UNDER_WAY}, 3, 2},
-		{{PUT, PUT}, 3, 2},
-		{{PUT, NOT_PUT, PUT}, 3, 2},
-		{{NOT_PUT, UNDER_WAY}, 3, 4},
-		{{NOT_PUT, PUT}, 3, 4},
-		{{NOT_PUT, NOT_PUT, PUT}, 3, 6},
-		{{NOT_PUT, PUT, NOT_PUT}, 3, 4},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
-		struct gang_here here = gang_here_new(1);
-		uint64_t generation = 0;
-
-		for (int j = 0; j < 3 && of[i].tries[j] != NO_TRY; j++) {
-			generation += 2;
-			gang_here_note_part(&here, 3, generation, 20, false);
-			assert_true(here.given_generation == generation);
-			if (of[i].tries[j] != UNDER_WAY)
-				gang_here_note_part_ended(&here, 3, of[i].tries[j] == PUT);
-		}
-		if (here.put != of[i].put || here.put_generation != of[i].generation)
-			fail_msg("row %zu: round %u, checkpoint %llu", i, here.put,
-				 (unsigned long long)here.put_generation);
-		gang_here_note_part(&here, 5, 8, 20, false);
-		/* What is heard late of an earlier round says nothing of this one. */
-		gang_here_note_part_ended(&here, 3, false);
-		assert_true(here.put == 5 && here.put_generation == 8);
-	}
-}
-
-/* The log may have more than is read of it: rounds that were opened before count, too. */
-static void test_what_a_new_run_changes(void **state)
-{
-	auto_(gang_view_release) struct gang_view view = gang_view_new(3, 0);
-	struct gang_here here = gang_here_new(1);
-
-	(void)state;
-	view.round.number = 7;
-	gang_here_note_complete(&here, &view, 1, 10, here.now_ms);
-	gang_here_note_complete(&here, &view, 2, 20, here.now_ms);
-	assert_true(gang_here_can_give(&here));
-	gang_here_note_anew(&here, &view);
-	assert_true(here.fallen == 7 && here.anew && !gang_here_can_give(&here));
-	view.round.number = 9;
-	gang_here_note_read(&here, &view);
-	assert_true(here.fallen == 9 && !here.anew);
-	/* From an earlier step: that is known already. */
-	view.round.number = 11;
-	gang_here_note_complete(&here, &view, 3, 15, here.now_ms);
-	assert_true(here.fallen == 9 && here.step == 15 && gang_here_can_give(&here));
-	gang_here_note_read(&here, &view);
-	assert_int_equal(here.fallen, 9);
-}
-
-static void test_what_a_complete_checkpoint_changes(void **state)
-{
-	auto_(gang_view_release) struct gang_view view = gang_view_new(3, 0);
-	struct gang_here here = gang_here_new(1);
-
-	(void)state;
-	view.round.number = 7;
-	here.now_ms = 1000;
-	gang_here_note_complete(&here, &view, 1, 10, here.now_ms);
-	assert_true(here.begun && here.step == 10 && here.before == -1 && here.pace == 0);
-	here.now_ms = 6000;
-	gang_here_note_complete(&here, &view, 2, 20, here.now_ms);
-	assert_true(here.step == 20 && here.before == 10 && here.pace == 2 && here.fallen == 0);
-	/* A file more. */
-	gang_here_note_complete(&here, &view, 3, 20, here.now_ms);
-	assert_true(here.generation == 3 && here.step == 20 && here.before == 10);
-	gang_here_note_complete(&here, &view, 4, 15, here.now_ms);
-	assert_true(here.step == 15 && here.before == 20 && here.fallen == 7);
 }
 
 /* Only what is begun once the event was read, and all that was begun before it is seen, is of those
@@ -1101,22 +922,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_a_round_behind_another_is_committed),
-		cmocka_unit_test(test_one_that_was_left_out_is_not),
 		cmocka_unit_test(test_events_come_in_their_order),
 		cmocka_unit_test(test_what_a_commit_answers),
-		cmocka_unit_test(test_all_end_by_the_first_notice),
 		cmocka_unit_test(test_a_member_that_has_left_by_a_notice),
-		cmocka_unit_test(test_when_a_machine_comes_anew_the_attempt_is_over),
 		cmocka_unit_test(test_what_opens_the_final_round),
 		cmocka_unit_test(test_the_end_of_a_member),
 		cmocka_unit_test(test_of_whom_a_round_is),
 		cmocka_unit_test(test_which_round_is_in_doubt),
 		cmocka_unit_test(test_which_step_is_awaited),
-		cmocka_unit_test(test_what_has_become_of_a_part),
-		cmocka_unit_test(test_the_first_part_that_was_put_stays),
-		cmocka_unit_test(test_what_a_new_run_changes),
-		cmocka_unit_test(test_what_a_complete_checkpoint_changes),
 		cmocka_unit_test(test_what_is_begun_without_one_that_has_gone),
 		cmocka_unit_test(test_what_one_that_has_gone_leaves_unanswered),
 		cmocka_unit_test(test_two_that_are_complete_at_once_say_little_of_the_pace),

@@ -7,8 +7,6 @@
 #include "storage/gangs/gang_records.h"
 #include "storage/records/job_records.h"
 
-#include <pthread.h>
-
 static struct gang_event event_of(uint32_t number, enum gang_event_kind kind, uint32_t member)
 {
 	return (struct gang_event){.number = number, .kind = kind, .member = member};
@@ -155,9 +153,9 @@ static void what_makes_no_sense_is_refused(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		auto_free char *text = text_format("{%s}", rows[i].other);
 		auto_json json_t *other = NULL;
-		json_t *body = json_pack("{s:i, s:i, s:s, s:i, s:i, s:i, s:i}", "attempt", 1,
-					 "number", 7, "kind", "go", "member", 0, "round", 0,
-					 "answers", 0, "code", 0);
+		json_t *body =
+			json_pack("{s:i, s:i, s:s, s:i, s:i, s:i, s:i}", "attempt", 1, "number", 7,
+				  "kind", "go", "member", 0, "round", 0, "answers", 0, "code", 0);
 		struct gang_event event;
 		bool there;
 		int result;
@@ -178,61 +176,6 @@ static void what_makes_no_sense_is_refused(void **state)
 		event = event_of(7, GANG_EVENT_GO, 0);
 		assert_false(append(f.storage, &event));
 	}
-	fixture_stop(&f);
-}
-
-/* --- several at once --- */
-
-#define RACERS 2
-#define RACE_EVENTS 60
-
-struct racer {
-	struct storage *storage;
-	uint32_t member;
-	pthread_t thread;
-	uint32_t won, last;
-	bool failed;
-};
-
-/* Appends until the log has all events: who loses a number reads it, and tries the next. */
-static void *race(void *arg)
-{
-	struct racer *racer = arg;
-
-	for (uint32_t number = 1; number <= RACE_EVENTS; number++) {
-		struct gang_event event = event_of(number, GANG_EVENT_REQUEST, racer->member);
-		struct gang_event found;
-		bool taken = false, there = false;
-
-		if (storage_gang_append(racer->storage, 1, &event, &taken, NULL, NULL) < 0 ||
-		    storage_gang_read(racer->storage, 1, number, &found, &there, NULL, NULL) < 0 ||
-		    !there || gang_event_equal(&event, &found) != taken)
-			racer->failed = true;
-		racer->won += taken;
-		racer->last = number;
-	}
-	return NULL;
-}
-
-static void of_two_one_wins(void **state)
-{
-	struct fixture f;
-	struct racer racers[RACERS];
-	uint32_t won = 0;
-
-	(void)state;
-	fixture_start(&f);
-	for (uint32_t i = 0; i < RACERS; i++) {
-		racers[i] = (struct racer){.storage = f.storage, .member = i};
-		assert_int_equal(pthread_create(&racers[i].thread, NULL, race, &racers[i]), 0);
-	}
-	for (uint32_t i = 0; i < RACERS; i++) {
-		pthread_join(racers[i].thread, NULL);
-		assert_false(racers[i].failed);
-		assert_int_equal(racers[i].last, RACE_EVENTS);
-		won += racers[i].won;
-	}
-	assert_int_equal(won, RACE_EVENTS);
 	fixture_stop(&f);
 }
 
@@ -344,7 +287,6 @@ int main(void)
 		cmocka_unit_test(nothing_is_there_yet),
 		cmocka_unit_test(numbers_that_no_key_has),
 		cmocka_unit_test(what_makes_no_sense_is_refused),
-		cmocka_unit_test(of_two_one_wins),
 		cmocka_unit_test(a_lost_answer_is_resolved),
 		cmocka_unit_test(who_has_given_no_part),
 	};
