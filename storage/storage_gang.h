@@ -255,17 +255,21 @@ int storage_gang_finish(struct storage *storage, uint32_t attempt, uint32_t *rou
  * uses the storage. */
 int storage_gang_given(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t members,
 		       bool *given, struct cancel *cancel, struct err *err);
+/* What becomes of the part of a member in a round. */
 enum gang_part_fate {
+	/* It may be there, and those of others are not: nothing is known yet. */
+	GANG_FATE_LIES,
 	/* None is there, and none will be: the round is never a snapshot. */
 	GANG_FATE_VOID,
-	/* It is there, and those of others are not. */
-	GANG_FATE_LIES,
-	/* The snapshot of the round is there, with that part. */
+	/* The snapshot of the round is there, with the part that was put first. */
 	GANG_FATE_COMMITTED,
-	/* The parts of all are there, and never will be a snapshot. */
+	/* Another member has left the round out. */
+	GANG_FATE_OVER,
+	/* The parts of all are there, and never will be a snapshot: they are of different steps,
+	 * or what one of them names is gone. Everybody who looks finds that. */
 	GANG_FATE_UNFIT,
 };
-/* After a storage_save() that has failed without save_result.gang_over, and before the round is
+/* After a storage_save() that has failed with GANG_FATE_LIES, and before the round is
  * left out: what has become of this member's part. If it is not there, puts what is no part in its
  * place, so that it never will be; if those of all are, commits. Blocks for a few requests. May be
  * called while another thread uses the storage, but for a save of that round. */
@@ -281,15 +285,14 @@ int storage_gang_read_kept(struct storage *storage, struct snapshot_id id, uint3
 
 /* Added to struct save_request (storage_save.h) for a member: `gang_beside` (it has no checkpoint,
  * and perhaps no file: then its part is empty), `gang_final` (the round that the last
- * GANG_EVENT_ENDED has opened), and `gang_over` (asked while it waits for the others: true: the round is over, and
- * storage_save() ends with ERR_RETRY, save_result.changed and gang_over). The id is that of the
- * round. storage_save() returns once the snapshot of all is committed.
+ * GANG_EVENT_ENDED has opened), and `gang_over` (asked while it waits for the others: true: the
+ * round is over, and storage_save() ends with ERR_RETRY, save_result.changed and gang_fate). The id
+ * is that of the round. storage_save() returns once the snapshot of all is committed.
  *
- * The round is never to be left out by a member that has given its part, unless
- * save_result.gang_unfit says that it will be no snapshot: the last part may be there already. If
- * storage_save() fails without save_result.gang_over, what became of the round is not known; it may
- * be called again for the same round. With save_result.gang_committed it is: the snapshot is there,
- * with what an earlier call has put.
+ * The round is never to be left out by a member that has given its part, unless the fate is
+ * GANG_FATE_UNFIT: the last part may be there already. After GANG_FATE_LIES storage_save() may be
+ * called again for the same round. With GANG_FATE_COMMITTED the snapshot is there, with what an
+ * earlier call has put.
  *
  * What a part builds upon: the member's own part of the newest commit, and what it has sent since,
  * under numbers above that. Retention keeps the newest commit, and all packs with a number above

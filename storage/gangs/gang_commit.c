@@ -125,8 +125,7 @@ int storage_gang_finish(struct storage *storage, uint32_t attempt, uint32_t *rou
 		return 0;
 	/* What nobody here understands is not finished here. */
 	if (is_unfinished(&finished, &unfinished, &own) < 0)
-		return own.kind == ERR_VERSION || own.kind == ERR_CORRUPT ? 0
-									  : err_pass(err, &own);
+		return own.kind == ERR_VERSION || own.kind == ERR_CORRUPT ? 0 : err_pass(err, &own);
 	if (!unfinished)
 		return 0;
 	if (gang_assembly_commit(&finished, &own) == 0) {
@@ -292,8 +291,7 @@ static int pause_after(struct gang_round *round, unsigned tries, const struct er
 		       struct err *err)
 {
 	if (own->kind == ERR_RETRY)
-		return cancel_sleep(round->cancel, next_pause(tries),
-				    err);
+		return cancel_sleep(round->cancel, next_pause(tries), err);
 	return err_pass(err, own);
 }
 
@@ -422,8 +420,7 @@ static int look_when_due(struct gang_round *round, struct gang_schedule *schedul
 
 	if (over || (schedule->lists > 0 && now >= schedule->look_ms)) {
 		state = look_for_commit(round, err);
-		schedule->look_ms =
-			now + next_pause(++schedule->looks);
+		schedule->look_ms = now + next_pause(++schedule->looks);
 	}
 	if (state == 0 && (over || is_list_due(round, schedule, now))) {
 		state = look_at_parts(round, schedule, over, err);
@@ -444,7 +441,7 @@ static int64_t pause_before_look(const struct gang_schedule *schedule)
 }
 
 static int wait_for_commit(struct gang_round *round, const struct save_request *request,
-			   enum gang_outcome *outcome, struct err *err)
+			   enum gang_part_fate *fate, struct err *err)
 {
 	struct gang_schedule schedule = {.look_ms = clock_monotonic_ms() + LOOK_FIRST_MS};
 	unsigned failed = 0;
@@ -457,11 +454,11 @@ static int wait_for_commit(struct gang_round *round, const struct save_request *
 		if (state > 0)
 			return 0;
 		if (own.kind == ERR_UNFIT) {
-			*outcome = GANG_PARTS_UNFIT;
+			*fate = GANG_FATE_UNFIT;
 			return err_set(err, ERR_RETRY, "%s", own.text);
 		}
 		if (state == 0 && over) {
-			*outcome = GANG_ROUND_OVER;
+			*fate = GANG_FATE_OVER;
 			return err_set(err, ERR_RETRY, "another member has no part of it");
 		}
 		failed = state < 0 ? failed + 1 : 0;
@@ -472,20 +469,20 @@ static int wait_for_commit(struct gang_round *round, const struct save_request *
 }
 
 int gang_commit(struct storage *storage, const struct save_request *request,
-		const struct manifest *part, enum gang_outcome *outcome, struct cancel *cancel,
+		const struct manifest *part, enum gang_part_fate *fate, struct cancel *cancel,
 		struct err *err)
 {
 	struct gang_round round = {storage, request->id, cancel};
 	bool earlier;
 
-	*outcome = GANG_COMMITTED;
+	*fate = GANG_FATE_LIES;
 	storage->gang.unsettled = request->id;
 	if (put_part(&round, part, request->gang_kept, &earlier, err) < 0 ||
-	    wait_for_commit(&round, request, outcome, err) < 0)
+	    wait_for_commit(&round, request, fate, err) < 0)
 		return -1;
 	if (!earlier)
 		return 0;
-	*outcome = GANG_COMMITTED_EARLIER;
+	*fate = GANG_FATE_COMMITTED;
 	return err_set(err, ERR_RETRY,
 		       "the gang has committed what this member had put for it before");
 }

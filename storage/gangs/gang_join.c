@@ -83,18 +83,6 @@ static int read_launch_time(struct storage *storage, const char *key, struct gan
 	return 0;
 }
 
-/* What the first member that came has put there. */
-static int read_launch(struct storage *storage, const char *key, struct gang_launch *launch,
-		       struct cancel *cancel, struct err *err)
-{
-	auto_json json_t *there = NULL;
-
-	if (job_record_get(storage->transfer.store, key, RECORD_JOIN, &there, cancel, err) < 0)
-		return -1;
-	launch->after = (uint32_t)json_number_or(there, "after", 0);
-	return 0;
-}
-
 static void name_launch(const char *name, struct gang_launch *launch)
 {
 	snprintf(launch->id, sizeof(launch->id), "%016llx",
@@ -105,15 +93,18 @@ int storage_gang_find_launch(struct storage *storage, const char *name, struct g
 			     struct cancel *cancel, struct err *err)
 {
 	auto_free char *key = NULL;
+	auto_json json_t *there = NULL;
 
 	*launch = (struct gang_launch){0};
 	name_launch(name, launch);
 	key = launch_key(storage, launch);
-	if (read_launch(storage, key, launch, cancel, err) < 0)
+	if (job_record_get(storage->transfer.store, key, RECORD_JOIN, &there, cancel, err) < 0)
 		return -1;
+	launch->after = (uint32_t)json_number_or(there, "after", 0);
 	return read_launch_time(storage, key, launch, cancel, err);
 }
 
+/* What the first member that came has put there counts for all. */
 int storage_gang_know_launch(struct storage *storage, const char *name, uint32_t newest,
 			     struct gang_launch *launch, struct cancel *cancel, struct err *err)
 {
@@ -135,13 +126,10 @@ int storage_gang_know_launch(struct storage *storage, const char *name, uint32_t
 	if (!body)
 		return err_set(err, ERR_INVALID, "the name of the launch is not UTF-8");
 	if (job_record_put(storage->transfer.store, key, RECORD_JOIN, body, NULL, cancel, &own) <
-	    0) {
-		if (own.kind != ERR_EXISTS)
-			return err_pass(err, &own);
-		if (read_launch(storage, key, launch, cancel, err) < 0)
-			return -1;
-	}
-	return read_launch_time(storage, key, launch, cancel, err);
+		    0 &&
+	    own.kind != ERR_EXISTS)
+		return err_pass(err, &own);
+	return storage_gang_find_launch(storage, name, launch, cancel, err);
 }
 
 int storage_gang_join(struct storage *storage, uint32_t after, struct gang_join *join,

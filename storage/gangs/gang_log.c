@@ -68,8 +68,6 @@ int storage_gang_append(struct storage *storage, uint32_t attempt, struct gang_e
 	struct err own = {0};
 
 	*taken = false;
-	if (event->number == 0 || event->number > GANG_EVENTS_MOST)
-		return err_set(err, ERR_FAILED, "the log of a gang has no event %u", event->number);
 	if (!event->nonce[0])
 		random_hex(event->nonce);
 	if (!event->host[0])

@@ -12,9 +12,6 @@
 
 /* --- an event in the log of an attempt --- */
 
-/* Keys have six digits. */
-#define GANG_EVENTS_MOST 999999
-
 /* The body of its record; the caller decrefs it. What its kind does not need is left out. */
 json_t *gang_event_encode(const struct gang_event *event, uint32_t attempt, const char *created,
 			  struct err *err);

@@ -21,27 +21,17 @@
 #define STORAGE_GANGS_H
 
 #include "storage/records/records.h"
+#include "storage/storage.h"
 
 /* --- gang_commit.c --- */
 
-enum gang_outcome {
-	GANG_COMMITTED,
-	/* With the part that an earlier call for this round has put: what that has saved is in the
-	 * snapshot, and what was to be saved now may not be. */
-	GANG_COMMITTED_EARLIER,
-	/* Another member has left it out: it never will be a snapshot. */
-	GANG_ROUND_OVER,
-	/* The parts of all are there, and never will be a snapshot. */
-	GANG_PARTS_UNFIT,
-};
-
 /*
  * Puts the part, and waits until the snapshot of the round, which is request->id, is committed, by
- * whoever sees all parts first. The last three outcomes come with ERR_RETRY and -1. After any other
- * error (-1, GANG_COMMITTED) it is not known whether the round will be committed.
+ * whoever sees all parts first. After an error `fate` says what has become of the part; if that is
+ * not GANG_FATE_LIES, the error is ERR_RETRY.
  */
 int gang_commit(struct storage *storage, const struct save_request *request,
-		const struct manifest *part, enum gang_outcome *outcome, struct cancel *cancel,
+		const struct manifest *part, enum gang_part_fate *fate, struct cancel *cancel,
 		struct err *err);
 
 /*

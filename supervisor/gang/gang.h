@@ -79,19 +79,6 @@ struct gang_feed_options {
 	void *arg;
 };
 
-enum gang_part_end {
-	/* The snapshot of all is in the store. */
-	GANG_PART_COMMITTED,
-	/* It is, with the part that an earlier save has put. */
-	GANG_PART_COMMITTED_EARLIER,
-	/* Not, or not yet: it may be tried again. */
-	GANG_PART_FAILED,
-	/* It cannot be made: the round is left out. */
-	GANG_PART_IMPOSSIBLE,
-	/* Those of all are there, and never will be a snapshot: so it is, too. */
-	GANG_PART_UNFIT,
-};
-
 enum gang_feed_work {
 	FEED_READS,
 	FEED_APPENDS,
@@ -133,7 +120,8 @@ struct gang_feed {
 	/* It has told the others that it leaves alone. */
 	bool leaves_alone;
 
-	/* In this round all `sharers` have given; of this one it is said in the store who had gone. */
+	/* In this round all `sharers` have given; of this one it is said in the store who had gone.
+	 */
 	uint32_t sharers_given, marked;
 	/* What lies beside the log may have changed: parts, and commits. */
 	bool look_due;
@@ -203,13 +191,19 @@ void gang_feed_tell(struct gang_feed *feed, const struct gang_event *event, uint
  * it. Or, where the others go on without it, one of GANG_EVENT_LEAVING is made of it; once. The
  * keeper of a directory that others have too, and one whose job has ended, do not leave alone. */
 void gang_feed_tell_notice(struct gang_feed *feed, struct gang_event *event);
+/* At the end of the process: reads what is left of the log, so that the view is of its end. Stops
+ * the feed; the view stays. Blocks until `until_ms` at most. */
+void gang_feed_read_rest(struct gang_feed *feed, int64_t until_ms);
 /* At the end of the process, after its last save: the others wait for no part of
  * a member that leaves alone. Stops the feed; the view stays. Blocks for some seconds. */
 void gang_feed_say_last_word(struct gang_feed *feed);
 
 /* `put`: it may lie in the store. */
-void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, enum gang_part_end end,
-			       bool put, const char *why);
+/* The save of a part has ended. `durable`: the snapshot of all is in the store, with it. Else
+ * `fate` says what is known; VOID: the part cannot be made, and the round is left out. `put`: a
+ * part of this member may lie in the store. */
+void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, bool durable,
+			       enum gang_part_fate fate, bool put, const char *why);
 /* So old the event may be that `happened` is told of: it was put after the log was last read to its
  * end. */
 int64_t gang_feed_age_ms(const struct gang_feed *feed);

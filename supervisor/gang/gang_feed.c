@@ -183,25 +183,24 @@ static void note_given(struct gang_here *here, uint32_t round)
 	here->learned = here->empties >= GANG_EMPTIES_TO_LEARN;
 }
 
-void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, enum gang_part_end end,
-			       bool put, const char *why)
+void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, bool durable,
+			       enum gang_part_fate fate, bool put, const char *why)
 {
 	struct gang_here *here = &feed->here;
 
 	gang_here_note_part_ended(here, round, put);
-	if (end == GANG_PART_COMMITTED) {
+	if (durable) {
 		gang_view_committed(&feed->view, round);
 		note_given(here, round);
 		note_committed(feed);
-	} else if (end == GANG_PART_COMMITTED_EARLIER || end == GANG_PART_UNFIT) {
-		gang_feed_note_fate(feed, round,
-				    end == GANG_PART_UNFIT ? GANG_FATE_UNFIT : GANG_FATE_COMMITTED);
+	} else if (fate == GANG_FATE_COMMITTED || fate == GANG_FATE_UNFIT) {
+		gang_feed_note_fate(feed, round, fate);
 	} else if (here->given == round) {
-		if (end == GANG_PART_IMPOSSIBLE)
+		if (fate == GANG_FATE_VOID)
 			gang_here_forget_step(here, here->given_step);
 		here->given = 0;
 	}
-	if (end == GANG_PART_IMPOSSIBLE || end == GANG_PART_UNFIT) {
+	if (!durable && (fate == GANG_FATE_VOID || fate == GANG_FATE_UNFIT)) {
 		here->unable = round;
 		text_set(feed->reason, sizeof(feed->reason), why);
 		here->unable_reason = feed->reason;
@@ -809,6 +808,16 @@ static int catch_up(struct gang_feed *feed, struct cancel *cancel, struct err *e
 	return 0;
 }
 
+void gang_feed_read_rest(struct gang_feed *feed, int64_t until_ms)
+{
+	struct cancel soon = CANCEL_AT(until_ms);
+	struct err err;
+
+	gang_feed_stop(feed);
+	if (catch_up(feed, &soon, &err) < 0)
+		log_debug("the end of the log is not read: %s", err.text);
+}
+
 /* What another one appends at the same time is read first, and may change it. */
 static int try_last_word(struct gang_feed *feed, struct cancel *cancel, struct err *err)
 {
@@ -852,8 +861,7 @@ void gang_feed_say_last_word(struct gang_feed *feed)
 	struct cancel soon = CANCEL_AT(clock_monotonic_ms() + LAST_WORD_MS);
 	struct err err;
 
-	if (!feed->leaves_alone || !gang_feed_is_running(feed) ||
-	    feed->view.ends[feed->here.member] == GANG_HAS_GONE)
+	if (!feed->leaves_alone || feed->view.ends[feed->here.member] == GANG_HAS_GONE)
 		return;
 	gang_feed_stop(feed);
 	while (try_last_word(feed, &soon, &err) < 0)

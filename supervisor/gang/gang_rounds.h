@@ -175,11 +175,9 @@ struct gang_here {
 	/* When the newest GANG_EVENT_GONE of one that saves was read here; and from when on what
 	 * the job begins is seen to be begun after that. 0: none has gone; INT64_MAX: not yet. */
 	int64_t gone_read_ms, gone_seen_ms;
-	/* Steps in a second, since the first one was complete; 0: not known. When the newest step
-	 * was complete. */
+	/* Steps in a second, since the first one was complete; 0: not known. */
 	double pace;
 	int64_t first_step, first_ms;
-	int64_t completed_ms;
 	/* The job has begun anew within the attempt (gang_here.c), or its steps have fallen back:
 	 * the rounds up to `fallen` were open then, and no checkpoint up to `stale` is given any
 	 * more; nor is one that a member that has gone may have a part of. `anew`: the log is not

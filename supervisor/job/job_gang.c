@@ -162,7 +162,7 @@ static void take_part(struct job *job, const struct snapshot_round *round)
 				    round->older ? round->step : feed->here.step, false);
 		snapshot_queue_take_round(job->snapshots, round);
 	} else if (round->final && tracker_look(job->tracker, false, false).holds_less) {
-		gang_feed_note_part_ended(feed, round->number, GANG_PART_IMPOSSIBLE, false,
+		gang_feed_note_part_ended(feed, round->number, false, GANG_FATE_VOID, false,
 					  "its newest checkpoint is not whole");
 	} else {
 		job_post(job, (struct job_event){.kind = JOB_EV_GANG_ROUND});
@@ -203,17 +203,14 @@ static void give_part(void *arg, const struct gang_round_decision *decision)
 void job_note_part_ended(struct job *job, const struct snapshot_outcome *outcome)
 {
 	const struct save_result *result = &outcome->result;
-	enum gang_part_end end =
-		outcome->durable                  ? GANG_PART_COMMITTED
-		: result->gang_committed          ? GANG_PART_COMMITTED_EARLIER
-		: result->gang_unfit              ? GANG_PART_UNFIT
-		: outcome->never || result->empty ? GANG_PART_IMPOSSIBLE
-						  : GANG_PART_FAILED;
+	enum gang_part_fate fate = result->gang_fate;
 
 	if (!gang_feed_is_running(&job->in_gang.feed))
 		return;
-	gang_feed_note_part_ended(&job->in_gang.feed, outcome->id.sequence, end, result->gang_put,
-				  outcome->err.text);
+	if (fate == GANG_FATE_LIES && (outcome->never || result->empty))
+		fate = GANG_FATE_VOID;
+	gang_feed_note_part_ended(&job->in_gang.feed, outcome->id.sequence, outcome->durable, fate,
+				  result->gang_put, outcome->err.text);
 }
 
 /* --- what has happened at other members --- */

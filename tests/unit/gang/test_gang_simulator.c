@@ -810,7 +810,7 @@ static void look(struct simulated_gang *gang, struct simulated_member *m)
 		return;
 	m->here.now_ms = gang->now_ms;
 	m->here.wants = m->here.generation != m->durable && m->taking == 0;
-	m->here.wanted_ms = m->here.completed_ms;
+	m->here.wanted_ms = m->completed_ms;
 	m->here.stopping = m->here.urgent = m->noticed_ms > 0;
 	if (gives_up_waiting(m)) {
 		if (m->taking > 0)

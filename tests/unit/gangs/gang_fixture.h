@@ -188,8 +188,8 @@ static inline void gang_assert_over(struct gang *gang, uint32_t number, bool unf
 		if (machine->err.kind != ERR_RETRY)
 			fail_msg("member %u: %s", i, machine->err.text);
 		assert_true(machine->result.changed);
-		assert_true(machine->result.gang_over);
-		assert_int_equal(machine->result.gang_unfit, unfit);
+		assert_int_equal(machine->result.gang_fate,
+				 unfit ? GANG_FATE_UNFIT : GANG_FATE_OVER);
 		assert_false(machine->result.store_lacks);
 	}
 	assert_works(storage_gang_is_committed(gang->store.storage, gang->store.attempt.number,

@@ -95,20 +95,6 @@ static void nothing_is_there_yet(void **state)
 	fixture_stop(&f);
 }
 
-static void numbers_that_no_key_has(void **state)
-{
-	struct fixture f;
-	struct gang_event event = event_of(0, GANG_EVENT_GO, 0);
-	bool taken;
-
-	(void)state;
-	fixture_start(&f);
-	assert_fails(storage_gang_append(f.storage, 1, &event, &taken, NULL, &err), ERR_FAILED);
-	event.number = GANG_EVENTS_MOST + 1;
-	assert_fails(storage_gang_append(f.storage, 1, &event, &taken, NULL, &err), ERR_FAILED);
-	fixture_stop(&f);
-}
-
 static void put_body(struct fixture *f, uint32_t number, json_t *body)
 {
 	auto_free char *path =
@@ -285,7 +271,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_kind_comes_back),
 		cmocka_unit_test(nothing_is_there_yet),
-		cmocka_unit_test(numbers_that_no_key_has),
 		cmocka_unit_test(what_makes_no_sense_is_refused),
 		cmocka_unit_test(a_lost_answer_is_resolved),
 		cmocka_unit_test(who_has_given_no_part),

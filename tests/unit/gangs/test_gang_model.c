@@ -220,7 +220,7 @@ static bool take_round(struct model_machine *machine, struct storage *storage, u
 			*newest = id;
 			return true;
 		}
-		if (result.gang_over) {
+		if (result.gang_fate != GANG_FATE_LIES) {
 			/* A try before may have put what was committed; and whoever has died may
 			 * have committed it. */
 			mine->over = i == 0 && model.deaths == 0;
