@@ -657,8 +657,8 @@ static int say_two_numbers(const struct gang_sources *sources, const struct gang
 			   const struct gang_source *certain, struct err *why)
 {
 	const struct said *says = several && several->started.value == 0 ? &several->index
-				  : several                             ? &several->started
-									: NULL;
+				  : several                              ? &several->started
+									 : NULL;
 	char number[16];
 
 	snprintf(number, sizeof(number), "%u", says ? says->value : 0);

@@ -29,14 +29,14 @@ static void test_who_has_gone(void **state)
 	fold(&view, (struct gang_event){.kind = GANG_EVENT_GONE, .member = 2}, 0);
 	json = gang_status_json(&view, &here, 60000, 4, hosts);
 	text = json_dumps(json, JSON_SORT_KEYS | JSON_COMPACT);
-	assert_string_equal(text,
-		    "{\"ended\":0,\"gone\":2,\"left\":0,\"list\":["
-		    "{\"host\":\"a\",\"member\":0,\"state\":\"has gone\"},"
-		    "{\"host\":\"c\",\"member\":2,\"state\":\"has gone\"},"
-		    "{\"host\":\"b\",\"member\":1,\"state\":\"goes on\"}],"
-		    "\"member\":1,\"members\":3,\"over\":false,\"round\":{\"gave\":false,"
-		    "\"id\":\"000004-000003\",\"opened_by\":2,\"state\":\"open\",\"step\":5,"
-		    "\"without\":[0]}}");
+	assert_string_equal(
+		text, "{\"ended\":0,\"gone\":2,\"left\":0,\"list\":["
+		      "{\"host\":\"a\",\"member\":0,\"state\":\"has gone\"},"
+		      "{\"host\":\"c\",\"member\":2,\"state\":\"has gone\"},"
+		      "{\"host\":\"b\",\"member\":1,\"state\":\"goes on\"}],"
+		      "\"member\":1,\"members\":3,\"over\":false,\"round\":{\"gave\":false,"
+		      "\"id\":\"000004-000003\",\"opened_by\":2,\"state\":\"open\",\"step\":5,"
+		      "\"without\":[0]}}");
 	free(text);
 }
 
