@@ -206,31 +206,6 @@ static unsigned without_checkpoint(struct gang *gang, uint32_t member, unsigned 
 	return storage_gang_recall(gang->machines[member].files.storage, gang->newest, most, NULL);
 }
 
-/* Of a snapshot that cannot be read nothing is known. */
-static void who_cannot_be_asked(void **state)
-{
-	static const struct gang_given given[] = {{.step = 10}, {.step = 10}};
-	auto_json json_t *manifest = NULL;
-	auto_free char *path = NULL;
-	struct gang gang;
-	struct storage *storage;
-
-	(void)state;
-	gang_start(&gang, 2);
-	gang_round(&gang, 1, given);
-	gang_assert_committed(&gang, 1);
-	storage = gang.machines[0].files.storage;
-	/* It says which machine has committed it. */
-	assert_works(storage_read_manifest(storage, gang.newest, &manifest, NULL, &err));
-	assert_true(storage->host[0] != '\0');
-	assert_string_equal(json_text_or(manifest, "host", ""), storage->host);
-	path = text_format("%s/jobs/job/snapshots/%06u-%06u.json", gang.store.store,
-			   gang.newest.attempt, gang.newest.sequence);
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(without_checkpoint(&gang, 0, 2), 0);
-	gang_stop(&gang);
-}
-
 /* It saves no checkpoints, but has a curve, which goes on; directories without it are left out. */
 static void a_part_without_a_checkpoint(void **state)
 {
@@ -815,7 +790,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_parts_of_all),
 		cmocka_unit_test(an_empty_part),
-		cmocka_unit_test(who_cannot_be_asked),
 		cmocka_unit_test(a_part_without_a_checkpoint),
 		cmocka_unit_test(the_final_round),
 		cmocka_unit_test(parts_that_do_not_belong_together),
