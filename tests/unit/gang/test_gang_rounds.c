@@ -9,63 +9,25 @@
 #define LOG_MOST 6
 
 /* Kinds, short. */
-#define ROUND(by, at)                                                  \
+#define EVENT(name, by, ...)                                           \
 	{                                                              \
-		.kind = GANG_EVENT_ROUND, .member = (by), .step = (at) \
+		.kind = GANG_EVENT_##name, .member = (by), __VA_ARGS__ \
 	}
-#define AHEAD(by, at)                                                                    \
-	{                                                                                \
-		.kind = GANG_EVENT_ROUND, .member = (by), .step = (at), .at_least = true \
-	}
-#define LEFT_OUT(by, of, at)                                                             \
-	{                                                                                \
-		.kind = GANG_EVENT_LEFT_OUT, .member = (by), .round = (of), .step = (at) \
-	}
-#define PASSED(by, of, at)                                                             \
-	{                                                                              \
-		.kind = GANG_EVENT_PASSED, .member = (by), .round = (of), .step = (at) \
-	}
-#define ANSWERS(by, of, event)                                                                \
-	{                                                                                     \
-		.kind = GANG_EVENT_ANSWERS, .member = (by), .round = (of), .answers = (event) \
-	}
-#define ENDED(by, with)                                                  \
-	{                                                                \
-		.kind = GANG_EVENT_ENDED, .member = (by), .code = (with) \
-	}
-#define ENDED_MORE(by)                                                 \
-	{                                                              \
-		.kind = GANG_EVENT_ENDED, .member = (by), .more = true \
-	}
-#define GOES_ON(by)                                        \
-	{                                                  \
-		.kind = GANG_EVENT_GOES_ON, .member = (by) \
-	}
-#define NOTICE(by)                                        \
-	{                                                 \
-		.kind = GANG_EVENT_NOTICE, .member = (by) \
-	}
-#define ALONE(by)                                          \
-	{                                                  \
-		.kind = GANG_EVENT_LEAVING, .member = (by) \
-	}
-#define GONE(by)                                        \
-	{                                               \
-		.kind = GANG_EVENT_GONE, .member = (by) \
-	}
-#define GONE_AT(by, at)                                                              \
-	{                                                                            \
-		.kind = GANG_EVENT_GONE, .member = (by), .saves = true, .step = (at) \
-	}
+#define ROUND(by, at) EVENT(ROUND, by, .step = (at))
+#define AHEAD(by, at) EVENT(ROUND, by, .step = (at), .at_least = true)
+#define LEFT_OUT(by, of, at) EVENT(LEFT_OUT, by, .round = (of), .step = (at))
+#define PASSED(by, of, at) EVENT(PASSED, by, .round = (of), .step = (at))
+#define ANSWERS(by, of, event) EVENT(ANSWERS, by, .round = (of), .answers = (event))
+#define ENDED(by, with) EVENT(ENDED, by, .code = (with))
+#define ENDED_MORE(by) EVENT(ENDED, by, .more = true)
+#define GOES_ON(by) EVENT(GOES_ON, by)
+#define NOTICE(by) EVENT(NOTICE, by)
+#define ALONE(by) EVENT(LEAVING, by)
+#define GONE(by) EVENT(GONE, by)
+#define GONE_AT(by, at) EVENT(GONE, by, .saves = true, .step = (at))
 #define ALL_ENDED ENDED(0, 0), ENDED_MORE(1), ENDED(2, 0)
-#define REQUEST(by)                                        \
-	{                                                  \
-		.kind = GANG_EVENT_REQUEST, .member = (by) \
-	}
-#define REJOIN(by)                                      \
-	{                                               \
-		.kind = GANG_EVENT_OVER, .member = (by) \
-	}
+#define REQUEST(by) EVENT(REQUEST, by)
+#define REJOIN(by) EVENT(OVER, by)
 
 /* What member 1 of 3 knows. */
 struct rounds_row {
@@ -549,35 +511,17 @@ struct end_row {
 };
 
 #define LEAVING .ended = true, .finished = true, .leaving = true
-#define STAYS                       \
-	{                           \
-		.action = GANG_STAY \
-	}
-#define SAYS                             \
-	{                                \
-		.action = GANG_SAY_ENDED \
-	}
-#define GOES                            \
-	{                               \
-		.action = GANG_SAY_GONE \
-	}
-#define SAYS_MORE                                      \
-	{                                              \
-		.action = GANG_SAY_ENDED, .more = true \
-	}
-#define LEAVES                       \
-	{                            \
-		.action = GANG_LEAVE \
-	}
-#define LOSES                                      \
+#define ACTION(name, ...)                          \
 	{                                          \
-		.action = GANG_LEAVE, .lost = true \
+		.action = GANG_##name, __VA_ARGS__ \
 	}
-
-#define FINDS_LOST                                      \
-	{                                               \
-		.action = GANG_LEAVE, .is_silent = true \
-	}
+#define STAYS ACTION(STAY)
+#define SAYS ACTION(SAY_ENDED)
+#define GOES ACTION(SAY_GONE)
+#define SAYS_MORE ACTION(SAY_ENDED, .more = true)
+#define LEAVES ACTION(LEAVE)
+#define LOSES ACTION(LEAVE, .lost = true)
+#define FINDS_LOST ACTION(LEAVE, .is_silent = true)
 #define FAILED(ago) .ended = true, .leaving = true, .code = 3, .ended_ms = NOW - (ago)
 
 // clang-format off
