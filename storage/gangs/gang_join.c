@@ -253,6 +253,8 @@ static void decode_claim(json_t *body, uint32_t member, struct gang_claim *claim
 	json_t *nonces = json_object_get(gang, "joins"), *launch = json_object_get(gang, "launch");
 	json_t *birth = json_array_get(json_object_get(gang, "births"), member);
 	const char *nonce = json_string_value(json_array_get(nonces, member));
+	const char *host =
+		json_string_value(json_array_get(json_object_get(gang, "hosts"), member));
 	size_t members = json_array_size(nonces);
 
 	text_set(claim->host, sizeof(claim->host), json_text_or(body, "host", ""));
@@ -265,6 +267,7 @@ static void decode_claim(json_t *body, uint32_t member, struct gang_claim *claim
 	claim->own.member = member;
 	claim->own.members = claim->members;
 	text_set(claim->own.nonce, sizeof(claim->own.nonce), nonce ? nonce : "");
+	text_set(claim->own.host, sizeof(claim->own.host), host ? host : "");
 	claim->own.birth_ms = json_integer_value(json_array_get(birth, 0));
 	claim->own.first_after = number_at(birth, 1);
 	claim->own.turn = number_at(birth, 2);

@@ -244,24 +244,18 @@ static int refuse_by_roster(struct gang_start *start, const struct gang_roster *
 		return err_set(err, ERR_INVALID, "not started: %s%s cannot take part: %s", who, by,
 			       reason[0] ? reason : "its log says why");
 	}
-	if (roster->state == ROSTER_TWICE) {
-		start->tells_all = true;
-		return err_set(err, ERR_INVALID,
-			       "not started: %s and %s are both member %u of this gang: give each "
-			       "its own --member",
-			       host_or(self->own.host, "this machine"), by, self->own.member);
-	}
-	if (roster->state == ROSTER_CONTRADICTED)
-		return err_set(err, ERR_INVALID,
-			       "not started: the gang has %u members here; at member %u (%s) it "
-			       "has %u: give all the same --gang",
-			       self->own.members, roster->by.member, by, roster->by.members);
-	if (roster->state == ROSTER_DOUBLED)
+	start->tells_all |= roster->state == ROSTER_TWICE;
+	if (roster->state == ROSTER_TWICE || roster->state == ROSTER_DOUBLED)
 		return err_set(err, ERR_INVALID,
 			       "not started: %s and %s are both member %u of this gang: give each "
 			       "its own --member",
 			       by, host_or(roster->with.host, "another machine"),
 			       roster->by.member);
+	if (roster->state == ROSTER_CONTRADICTED)
+		return err_set(err, ERR_INVALID,
+			       "not started: the gang has %u members here; at member %u (%s) it "
+			       "has %u: give all the same --gang",
+			       self->own.members, roster->by.member, by, roster->by.members);
 	if (roster->state == ROSTER_OUTRUN)
 		return err_set(err, ERR_INVALID,
 			       "not started: the whole gang has been started once more, on %s "
@@ -281,16 +275,6 @@ static int start_end_explain(struct gang_start *start, const struct start_decisi
 	switch (decision->end) {
 	case START_END_ROSTER:
 		return refuse_by_roster(start, &decision->roster, err);
-	case START_END_STALE:
-		return err_set(err, ERR_INVALID,
-			       "not started: attempt %u, claimed on %s, has another machine as "
-			       "member %u: this one is stale",
-			       claim->attempt, claim->host, start->self.own.member);
-	case START_END_OUTRUN:
-		return err_set(err, ERR_INVALID,
-			       "not started: attempt %u, claimed on %s, is of a later start of "
-			       "the whole gang: that start counts, and this one is over",
-			       claim->attempt, claim->host);
 	case START_END_REFUSED:
 		start->is_refused = true;
 		return err_set(err, ERR_INVALID,
