@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "gang_assembly.h"
+#include "gang_records.h"
 #include "gangs.h"
 #include "storage/records/records.h"
 

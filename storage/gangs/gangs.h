@@ -9,7 +9,6 @@
  *
  * Of this folder only:
  *
- *	gang_assembly.h		the manifest of a snapshot, made of the parts of all
  *	gang_records.h		PURE: the records of a gang, and whether the parts of all agree
  *
  * The operations, declared in storage_gang.h and used through storage.h:
@@ -24,6 +23,9 @@
 #include "storage/storage.h"
 
 /* --- gang_commit.c --- */
+
+/* The caller frees it. */
+char *gang_part_key(const struct storage *storage, struct snapshot_id id, uint32_t member);
 
 /*
  * Puts the part, and waits until the snapshot of the round, which is request->id, is committed, by

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "storage/gangs/gang_assembly.h"
+#include "storage/gangs/gang_records.h"
 #include "storage/records/job_records.h"
 #include "storage/snapshots/retention.h"
 #include "storage/transfer/priority_pool.h"
