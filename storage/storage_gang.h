@@ -206,8 +206,6 @@ struct gang_event {
 	 * snapshot holds; REJOIN: the code of all, or 0. */
 	int code;
 	bool more;
-	/* ROUND, ENDED, GONE: the newest GANG_EVENT_GONE before it; 0: there is none. */
-	uint32_t gone;
 	/* GONE: its job has saved in this attempt, or the attempt has started from something of
 	 * it; and `step`, or -1. Else there is no step. */
 	bool saves;
@@ -230,13 +228,10 @@ int storage_gang_append(struct storage *storage, uint32_t attempt, struct gang_e
 int storage_gang_read(struct storage *storage, uint32_t attempt, uint32_t number,
 		      struct gang_event *event, bool *there, struct cancel *cancel,
 		      struct err *err);
-/*
- * Who gives no part in a round: those that had gone when it was opened. `newest` is the newest
- * GANG_EVENT_GONE that is not behind the event that has opened it (0: nobody had gone); each names
- * the one before it, so that all read the same from the store. `gone` has one for each member. One
- * request for each that has gone.
- */
-int storage_gang_find_gone(struct storage *storage, uint32_t attempt, uint32_t newest, bool *gone,
+/* A member that had gone when the round was opened gives no part in it: says so in its place. The
+ * lowest member that had not gone does it before it gives its own, so that whoever sees the parts
+ * of all knows it. One request. May be called while another thread uses the storage. */
+int storage_gang_mark_gone(struct storage *storage, struct snapshot_id id, uint32_t member,
 			   struct cancel *cancel, struct err *err);
 /* Whether the snapshot of a round is committed: one request. */
 int storage_gang_is_committed(struct storage *storage, uint32_t attempt, uint32_t round,
@@ -244,12 +239,12 @@ int storage_gang_is_committed(struct storage *storage, uint32_t attempt, uint32_
 
 /* How many snapshots in a row, from this one back to its parents, have no checkpoint of this
  * member; `most` at most. One request for each. What cannot be read, or is of another number of
- * members, counts as one that has. As above, while another thread uses the storage. */
-int storage_gang_recall(struct storage *storage, struct snapshot_id from, unsigned most,
-			unsigned *without, struct cancel *cancel, struct err *err);
+ * members, counts as one that has. */
+unsigned storage_gang_recall(struct storage *storage, struct snapshot_id from, unsigned most,
+			     struct cancel *cancel);
 
-/* Before an attempt is claimed behind `attempt`, of this gang: if the parts of all that are to give
- * one are there in its newest round, without a commit, and nobody has left it out, commits it.
+/* Before an attempt is claimed behind `attempt`, of this gang: if the parts of all are there in
+ * its newest round, without a commit, and nobody has left it out, commits it.
  * *round: its number; 0: there was none to finish. Two listings and a few requests, if there is
  * none. */
 int storage_gang_finish(struct storage *storage, uint32_t attempt, uint32_t *round,
@@ -260,28 +255,25 @@ int storage_gang_finish(struct storage *storage, uint32_t attempt, uint32_t *rou
  * uses the storage. */
 int storage_gang_given(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t members,
 		       bool *given, struct cancel *cancel, struct err *err);
-/* Who has given no part in a round: how many have, and the first who has not (members: all have),
- * of those that have not gone (`gone`; NULL: all). One listing. May be called while another thread
- * uses the storage. */
-int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t round,
-			 const bool *gone, uint32_t *there, uint32_t *missing,
-			 struct cancel *cancel, struct err *err);
+/* What becomes of the part of a member in a round. */
 enum gang_part_fate {
+	/* It may be there, and those of others are not: nothing is known yet. */
+	GANG_FATE_LIES,
 	/* None is there, and none will be: the round is never a snapshot. */
 	GANG_FATE_VOID,
-	/* It is there, and those of others are not. */
-	GANG_FATE_LIES,
-	/* The snapshot of the round is there, with that part. */
+	/* The snapshot of the round is there, with the part that was put first. */
 	GANG_FATE_COMMITTED,
-	/* The parts of all are there, and never will be a snapshot. */
+	/* Another member has left the round out. */
+	GANG_FATE_OVER,
+	/* The parts of all are there, and never will be a snapshot: they are of different steps,
+	 * or what one of them names is gone. Everybody who looks finds that. */
 	GANG_FATE_UNFIT,
 };
-/* After a storage_save() that has failed without save_result.gang_over, and before the round is
+/* After a storage_save() that has failed with GANG_FATE_LIES, and before the round is
  * left out: what has become of this member's part. If it is not there, puts what is no part in its
- * place, so that it never will be; if those of all are, commits. `gone`: `newest` of
- * storage_gang_find_gone(). Blocks for a few requests. May be called while another thread uses the
- * storage, but for a save of that round. */
-int storage_gang_look_after_part(struct storage *storage, struct snapshot_id id, uint32_t gone,
+ * place, so that it never will be; if those of all are, commits. Blocks for a few requests. May be
+ * called while another thread uses the storage, but for a save of that round. */
+int storage_gang_look_after_part(struct storage *storage, struct snapshot_id id,
 				 enum gang_part_fate *fate, struct cancel *cancel, struct err *err);
 
 /* The paths that the part of a member names which another keeps (save_request.gang_kept); NULL: it
@@ -293,16 +285,14 @@ int storage_gang_read_kept(struct storage *storage, struct snapshot_id id, uint3
 
 /* Added to struct save_request (storage_save.h) for a member: `gang_beside` (it has no checkpoint,
  * and perhaps no file: then its part is empty), `gang_final` (the round that the last
- * GANG_EVENT_ENDED has opened), `gang_gone` (storage_gang_find_gone(): whose parts it does
- * without), and `gang_over` (asked while it waits for the others: true: the round is over, and
- * storage_save() ends with ERR_RETRY, save_result.changed and gang_over). The id is that of the
- * round. storage_save() returns once the snapshot of all is committed.
+ * GANG_EVENT_ENDED has opened), and `gang_over` (asked while it waits for the others: true: the
+ * round is over, and storage_save() ends with ERR_RETRY, save_result.changed and gang_fate). The id
+ * is that of the round. storage_save() returns once the snapshot of all is committed.
  *
- * The round is never to be left out by a member that has given its part, unless
- * save_result.gang_unfit says that it will be no snapshot: the last part may be there already. If
- * storage_save() fails without save_result.gang_over, what became of the round is not known; it may
- * be called again for the same round. With save_result.gang_committed it is: the snapshot is there,
- * with what an earlier call has put.
+ * The round is never to be left out by a member that has given its part, unless the fate is
+ * GANG_FATE_UNFIT: the last part may be there already. After GANG_FATE_LIES storage_save() may be
+ * called again for the same round. With GANG_FATE_COMMITTED the snapshot is there, with what an
+ * earlier call has put.
  *
  * What a part builds upon: the member's own part of the newest commit, and what it has sent since,
  * under numbers above that. Retention keeps the newest commit, and all packs with a number above

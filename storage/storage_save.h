@@ -96,9 +96,6 @@ struct save_request {
 	/* All jobs have ended, and this is what they have left: the steps of the parts are not
 	 * compared. */
 	bool gang_final;
-	/* The newest GANG_EVENT_GONE before the round: it is of those that had not gone. 0: of all.
-	 */
-	uint32_t gang_gone;
 	/* True: the round is over, and will have no more parts than it has. Asked several times a
 	 * second while the part waits for those of the others, on the thread of the caller.
 	 * storage_save() then looks once more, and ends with ERR_RETRY and save_result.changed if
@@ -117,16 +114,10 @@ struct save_result {
 	/* With ERR_RETRY: it is the files that changed, and not the store that failed; or the round
 	 * of the gang has ended without a commit of them. */
 	bool changed;
-	/* With `changed`: that the round has ended, and not that the files changed. It is certain:
-	 * it will never be committed with them, unless the attempt is over. */
-	bool gang_over;
-	/* With `gang_over`: the snapshot is committed, with the part of an earlier call for this
-	 * round, whose files are others. */
-	bool gang_committed;
-	/* With `gang_over`: the parts of all members are there, and never will be a snapshot: they
-	 * are of different steps, or what one of them names is gone. Everybody who looks
-	 * finds that; the round is to be left out. */
-	bool gang_unfit;
+	/* Of a gang, after a failure. With `changed` and not GANG_FATE_LIES it is certain: the
+	 * round will never be committed with these files, unless the attempt is over. COMMITTED:
+	 * with the part of an earlier call for this round, whose files may be others. */
+	enum gang_part_fate gang_fate;
 	/* Of a gang: a part for this round may lie in the store, by this call or an earlier one. */
 	bool gang_put;
 	/* With ERR_RETRY: the store has lost what it had, and nothing was committed. That is known

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -454,18 +455,12 @@ static struct manifest_part describe_part(const struct manifest *part, uint32_t 
 	return description;
 }
 
-int gang_manifest_join(const struct manifest *parts, size_t count, struct manifest *gang,
-		       struct err *err)
+void gang_manifest_join(const struct manifest *parts, size_t count, struct manifest *gang)
 {
 	size_t pieces = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		if (parts[i].piece_count == 0 && parts[i].entry_count > 0)
-			return err_set(err, ERR_FAILED,
-				       "the list of files of member %zu does not fit into pieces",
-				       i);
+	for (size_t i = 0; i < count; i++)
 		pieces += parts[i].piece_count;
-	}
 	join_packs(parts, count, gang);
 	gang->pieces = memory_new(pieces * sizeof(*gang->pieces));
 	gang->parts = memory_new(count * sizeof(*gang->parts));
@@ -478,7 +473,6 @@ int gang_manifest_join(const struct manifest *parts, size_t count, struct manife
 		gang->left_out += parts[i].left_out;
 	}
 	gang->directory_mode = 0755;
-	return 0;
 }
 
 /* --- the part of one member --- */
@@ -486,27 +480,24 @@ int gang_manifest_join(const struct manifest *parts, size_t count, struct manife
 static int refuse_members(const struct manifest *manifest, uint32_t members, struct err *err)
 {
 	uint32_t present = gang_manifest_present(manifest);
+	char here[40] = "this is one machine";
 
+	if (members > 1)
+		snprintf(here, sizeof(here), "this one has %u", members);
 	if (present < manifest->part_count)
 		return err_set(err, ERR_UNFIT,
 			       "taken by %u of the %zu members of a gang (--on-preemption "
-			       "continue), and this is %s: all files are needed",
-			       present, manifest->part_count,
-			       members == 1 ? "one machine" : "a gang of all its members");
+			       "continue), and %s: all files are needed",
+			       present, manifest->part_count, here);
 	if (manifest->part_count == 0)
 		return err_set(err, ERR_UNFIT,
 			       "it was taken by one machine, and this is a gang of %u: start it "
 			       "with --gang off, or under another --job",
 			       members);
-	if (members == 1)
-		return err_set(err, ERR_UNFIT,
-			       "taken by a gang of %zu members, and this is one machine: start %zu "
-			       "machines with --gang %zu",
-			       manifest->part_count, manifest->part_count, manifest->part_count);
 	return err_set(err, ERR_UNFIT,
-		       "taken by a gang of %zu members, and this one has %u: start %zu machines "
-		       "with --gang %zu, or use another --job",
-		       manifest->part_count, members, manifest->part_count, manifest->part_count);
+		       "taken by a gang of %zu members, and %s: start %zu machines with --gang "
+		       "%zu, or use another --job",
+		       manifest->part_count, here, manifest->part_count, manifest->part_count);
 }
 
 void gang_manifest_cut_part(struct manifest *manifest, uint32_t member)

@@ -31,10 +31,8 @@ uint32_t gang_manifest_present(const struct manifest *manifest);
  * Joins the parts, one per member and in their order, to `gang`, which has only its header (id,
  * parent, job, nonce, ...). Their entries must be in pieces, which need not be loaded; an empty
  * part has neither, nor has that of a member that had gone. The parts stay the caller's.
- * ERR_FAILED: a part has its entries in itself.
  */
-int gang_manifest_join(const struct manifest *parts, size_t count, struct manifest *gang,
-		       struct err *err);
+void gang_manifest_join(const struct manifest *parts, size_t count, struct manifest *gang);
 
 /* Leaves of the manifest, whose entries are not loaded yet, the part of one member, with all packs.
  * ERR_UNFIT: it is not of a gang of so many members; the sentence says how many it is. */

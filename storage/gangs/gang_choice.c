@@ -70,28 +70,21 @@ static bool holds_checkpoint(const struct storage *storage, const struct manifes
 	       !manifest->parts[member].without_checkpoint;
 }
 
-int storage_gang_recall(struct storage *storage, struct snapshot_id from, unsigned most,
-			unsigned *without, struct cancel *cancel, struct err *err)
+unsigned storage_gang_recall(struct storage *storage, struct snapshot_id from, unsigned most,
+			     struct cancel *cancel)
 {
-	*without = 0;
-	while (!snapshot_id_is_none(from) && *without < most) {
-		auto_(manifest_release) struct manifest manifest = {0};
-		struct err own = {0};
+	unsigned without = 0;
 
-		if (job_record_get_manifest_head(storage, from, &manifest, cancel, &own) < 0) {
-			/* Of what was forgotten since, is damaged, or is of a newer version,
-			 * nothing is known. */
-			if (own.kind == ERR_NOT_FOUND || own.kind == ERR_CORRUPT ||
-			    own.kind == ERR_VERSION)
-				return 0;
-			return err_pass(err, &own);
-		}
-		if (holds_checkpoint(storage, &manifest))
-			return 0;
-		++*without;
+	while (!snapshot_id_is_none(from) && without < most) {
+		auto_(manifest_release) struct manifest manifest = {0};
+
+		if (job_record_get_manifest_head(storage, from, &manifest, cancel, NULL) < 0 ||
+		    holds_checkpoint(storage, &manifest))
+			break;
+		without++;
 		from = manifest.parent;
 	}
-	return 0;
+	return without;
 }
 
 void storage_gang_choose_parts(struct storage *storage, enum gang_parts_choice choice)

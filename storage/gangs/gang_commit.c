@@ -7,12 +7,166 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/workers.h"
-#include "gang_assembly.h"
+#include "gang_records.h"
 #include "storage/storage.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A round, and the snapshot that comes of it. */
+struct gang_round {
+	struct storage *storage;
+	struct snapshot_id id;
+	struct cancel *cancel;
+};
+
+/* --- the manifest of the snapshot, made of the parts of all --- */
+
+/* Parts that are read at once. */
+#define READERS_MOST 32
+
+char *gang_part_key(const struct storage *storage, struct snapshot_id id, uint32_t member)
+{
+	return text_format("jobs/%s/parts/%06u/%06u/%05u.json", storage->transfer.job, id.attempt,
+			   id.sequence, member);
+}
+
+struct gang_reading {
+	struct gang_round *round;
+	struct manifest *parts; /* of all members, in their order */
+};
+
+static void gang_reading_release(struct gang_reading *reading)
+{
+	for (uint32_t i = 0; i < reading->round->storage->gang.members; i++)
+		manifest_release(&reading->parts[i]);
+	free(reading->parts);
+}
+AUTO(struct gang_reading, gang_reading_release);
+
+static int read_part(void *arg, size_t member, struct err *err)
+{
+	struct gang_reading *reading = arg;
+	struct gang_round *round = reading->round;
+	auto_free char *key = gang_part_key(round->storage, round->id, (uint32_t)member);
+	auto_json json_t *body = NULL;
+
+	if (job_record_get(round->storage->transfer.store, key, RECORD_PART, &body, round->cancel,
+			   err) < 0 ||
+	    gang_part_decode(body, round->storage->transfer.job, round->id, (uint32_t)member,
+			     &reading->parts[member], err) < 0)
+		return err_wrap(err, "the part of member %zu", member);
+	return 0;
+}
+
+static int read_all_parts(struct gang_reading *reading, struct err *err)
+{
+	if (parallel_each(reading->round->storage->gang.members, READERS_MOST, read_part, reading,
+			  err) == 0)
+		return 0;
+	/* A part is never put a second time. */
+	if (err->kind == ERR_CORRUPT || err->kind == ERR_VERSION)
+		err->kind = ERR_UNFIT;
+	return -1;
+}
+
+static void fill_gang_header(const struct gang_round *round, const struct manifest *leader,
+			     struct manifest *gang)
+{
+	gang->id = round->id;
+	gang->parent = leader->parent;
+	gang->job = text_copy(round->storage->transfer.job);
+	random_hex(gang->nonce);
+	clock_format(clock_wall_ms(), gang->created, sizeof(gang->created));
+	text_set(gang->host, sizeof(gang->host), round->storage->host);
+	text_set(gang->reason, sizeof(gang->reason), leader->reason);
+	gang->step = leader->step;
+	gang->about = json_incref(leader->about);
+}
+
+/* ERR_UNFIT: what the parts say can never be a snapshot. */
+static int join_parts(const struct gang_reading *reading, struct manifest *gang, struct err *err)
+{
+	const struct gang_round *round = reading->round;
+	uint32_t members = round->storage->gang.members;
+
+	if (gang_parts_agree(reading->parts, members, err) < 0)
+		return -1;
+	fill_gang_header(round, gang_parts_leader(reading->parts, members), gang);
+	gang_manifest_join(reading->parts, members, gang);
+	return 0;
+}
+
+/* The packs of the others too: each has looked up its own before it put its part, which may be some
+ * time ago. */
+static int check_all_packs(struct gang_round *round, const struct manifest *gang, struct err *err)
+{
+	auto_(store_listing_release) struct store_listing packs = {0};
+	struct err own = {0};
+
+	if (pack_listing_get_named(round->storage, gang, &packs, round->cancel, err) < 0)
+		return -1;
+	if (pack_listing_check(round->storage, gang, &packs, &own) == 0)
+		return 0;
+	return err_set(err, ERR_UNFIT, "a part is no use: %s", own.text);
+}
+
+/* ERR_EXISTS: another attempt has taken over. */
+static int check_attempt(const struct gang_round *round, struct err *err)
+{
+	return own_claim_check_newer(round->storage, round->id.attempt, NULL, round->cancel, err);
+}
+
+/* A newer attempt may have started from it, and removed it since. */
+static int check_put_again(void *arg, struct err *err)
+{
+	struct err own = {0};
+
+	if (check_attempt(arg, &own) == 0)
+		return 0;
+	/* "Exists" would say that it is there. */
+	return err_set(err, own.kind == ERR_EXISTS ? ERR_UNFIT : own.kind, "%s", own.text);
+}
+
+/* What has been committed under this number is of the same parts: each is put once, if-absent. */
+static int put_gang_manifest(struct gang_round *round, const struct manifest *gang, struct err *err)
+{
+	auto_free char *key = job_record_key_snapshot(round->storage, gang->id);
+	auto_json json_t *body = manifest_encode(gang, err);
+	const struct put_again again = {check_put_again, round};
+
+	if (!body)
+		return -1;
+	fault_point("before_manifest_put");
+	if (job_record_put_asking(round->storage->transfer.store, key, RECORD_SNAPSHOT, body, NULL,
+				  &again, round->cancel, err) < 0)
+		return err->kind == ERR_EXISTS ? 0 : -1;
+	fault_point("after_manifest_put");
+	return 0;
+}
+
+/*
+ * Once the parts of all members are there: reads them, several at once, looks up all packs and
+ * whether the attempt is the newest, and puts the manifest. Returns 0 also if another member has
+ * put the same. ERR_UNFIT: they never will be a snapshot. After any other error it may be committed
+ * all the same. `err` is not NULL.
+ */
+static int commit_parts(struct gang_round *round, struct err *err)
+{
+	auto_(gang_reading_release) struct gang_reading reading = {
+		.round = round,
+		.parts = memory_new(round->storage->gang.members * sizeof(*reading.parts)),
+	};
+	auto_(manifest_release) struct manifest gang = {0};
+
+	if (read_all_parts(&reading, err) < 0 || join_parts(&reading, &gang, err) < 0 ||
+	    check_all_packs(round, &gang, err) < 0 || check_attempt(round, err) < 0)
+		return -1;
+	return put_gang_manifest(round, &gang, err);
+}
+
+/* --- what nobody waits for any more --- */
 
 /* The parts of all may be in the store, and nobody be left who waits for them: the last member may
  * have died, or the saves of all have failed once their parts were put. The next start, or whoever
@@ -51,22 +205,6 @@ static int find_newest_round(struct storage *storage, uint32_t attempt, uint32_t
 	return 0;
 }
 
-/* Who had gone when it was opened: what its event says. One that is gone itself has opened it for
- * those that are left. */
-static int find_members(struct storage *storage, uint32_t attempt, uint32_t round,
-			uint32_t *newest_gone, struct cancel *cancel, struct err *err)
-{
-	struct gang_event event;
-	bool there;
-
-	*newest_gone = 0;
-	if (storage_gang_read(storage, attempt, round, &event, &there, cancel, err) < 0)
-		return -1;
-	if (there)
-		*newest_gone = event.kind == GANG_EVENT_GONE ? event.number : event.gone;
-	return 0;
-}
-
 /* *open: the log has neither left it out nor opened one behind it. */
 static int find_fate(struct storage *storage, uint32_t attempt, uint32_t round, bool *open,
 		     struct cancel *cancel, struct err *err)
@@ -84,59 +222,68 @@ static int find_fate(struct storage *storage, uint32_t attempt, uint32_t round, 
 	return 0;
 }
 
-/* Whether it has the parts of all that are to give one, and may be committed. */
+/* *whole: the parts of all members are there. One listing. */
+static int has_all_parts(struct gang_round *round, bool *whole, struct err *err)
+{
+	uint32_t members = round->storage->gang.members, there = 0;
+	auto_free bool *given = memory_new((members + 1) * sizeof(*given));
+
+	if (storage_gang_given(round->storage, round->id.attempt, round->id.sequence, members,
+			       given, round->cancel, err) < 0)
+		return -1;
+	for (uint32_t i = 0; i < members; i++)
+		there += given[i];
+	*whole = there == members;
+	return 0;
+}
+
+/* 1: the snapshot is committed; 0: not yet. */
+static int look_for_commit(struct gang_round *round, struct err *err)
+{
+	bool committed;
+
+	if (storage_gang_is_committed(round->storage, round->id.attempt, round->id.sequence,
+				      &committed, round->cancel, err) < 0)
+		return -1;
+	return committed;
+}
+
+/* *unfinished: it has the parts of all, and may be committed. */
 static int is_unfinished(struct gang_round *round, bool *unfinished, struct err *err)
 {
-	struct storage *storage = round->storage;
-	struct snapshot_id id = round->request->id;
-	bool committed;
-	uint32_t there, missing;
+	int committed;
 
-	*unfinished = false;
-	if (gang_round_begin(round, err) < 0 ||
-	    storage_gang_missing(storage, id.attempt, id.sequence, round->gone, &there, &missing,
-				 round->cancel, err) < 0)
+	if (has_all_parts(round, unfinished, err) < 0)
 		return -1;
-	if (there < round->present)
-		return 0;
-	if (find_fate(storage, id.attempt, id.sequence, unfinished, round->cancel, err) < 0)
+	if (*unfinished && find_fate(round->storage, round->id.attempt, round->id.sequence,
+				     unfinished, round->cancel, err) < 0)
 		return -1;
 	if (!*unfinished)
 		return 0;
-	if (storage_gang_is_committed(storage, id.attempt, id.sequence, &committed, round->cancel,
-				      err) < 0)
-		return -1;
-	*unfinished = !committed;
-	return 0;
+	committed = look_for_commit(round, err);
+	*unfinished = committed == 0;
+	return committed < 0 ? -1 : 0;
 }
 
 int storage_gang_finish(struct storage *storage, uint32_t attempt, uint32_t *round,
 			struct cancel *cancel, struct err *err)
 {
-	struct save_request request = {.id.attempt = attempt};
-	auto_(gang_round_release) struct gang_round finished =
-		{.storage = storage, .request = &request, .cancel = cancel};
+	struct gang_round finished = {storage, {attempt, 0}, cancel};
 	struct err own = {0};
-	uint32_t newest;
 	bool unfinished;
 
 	*round = 0;
-	if (find_newest_round(storage, attempt, &newest, cancel, err) < 0)
+	if (find_newest_round(storage, attempt, &finished.id.sequence, cancel, err) < 0)
 		return -1;
-	request.id.sequence = newest;
-	if (newest == 0)
+	if (finished.id.sequence == 0)
 		return 0;
-	if (find_members(storage, attempt, newest, &request.gang_gone, cancel, &own) < 0 ||
-	    is_unfinished(&finished, &unfinished, &own) < 0)
-		/* What nobody here understands is not finished here. */
-		return own.kind == ERR_VERSION || own.kind == ERR_CORRUPT ||
-				       own.kind == ERR_NOT_FOUND
-			       ? 0
-			       : err_pass(err, &own);
+	/* What nobody here understands is not finished here. */
+	if (is_unfinished(&finished, &unfinished, &own) < 0)
+		return own.kind == ERR_VERSION || own.kind == ERR_CORRUPT ? 0 : err_pass(err, &own);
 	if (!unfinished)
 		return 0;
-	if (gang_assembly_commit(&finished, &own) == 0) {
-		*round = newest;
+	if (commit_parts(&finished, &own) == 0) {
+		*round = finished.id.sequence;
 		return 0;
 	}
 	/* It never will be a snapshot; or another attempt was claimed meanwhile; or a member of
@@ -149,69 +296,60 @@ int storage_gang_finish(struct storage *storage, uint32_t attempt, uint32_t *rou
 /* Its part is there. */
 static int commit_if_whole(struct gang_round *round, enum gang_part_fate *fate, struct err *err)
 {
-	struct snapshot_id id = round->request->id;
-	uint32_t there, missing;
 	struct err own = {0};
+	bool whole;
 
 	*fate = GANG_FATE_LIES;
-	if (storage_gang_missing(round->storage, id.attempt, id.sequence, round->gone, &there,
-				 &missing, round->cancel, err) < 0)
+	if (has_all_parts(round, &whole, err) < 0)
 		return -1;
-	if (there < round->present)
+	if (!whole)
 		return 0;
 	*fate = GANG_FATE_COMMITTED;
-	if (gang_assembly_commit(round, &own) == 0)
+	if (commit_parts(round, &own) == 0)
 		return 0;
 	*fate = own.kind == ERR_UNFIT ? GANG_FATE_UNFIT : GANG_FATE_LIES;
 	/* One that is gone by now was removed behind a commit, which is seen at the next look. */
 	return own.kind == ERR_UNFIT || own.kind == ERR_NOT_FOUND ? 0 : err_pass(err, &own);
 }
 
-/* A part is put if-absent. So whoever has put this in its place knows that no part is there, and
- * none will be, whatever a request does that is still on its way. */
-static int void_part(struct storage *storage, struct snapshot_id id, bool *void_now,
-		     struct cancel *cancel, struct err *err)
+/* Puts `word` in the place of a part. *put: it is there, of this try or an earlier one; false: a
+ * part is. */
+static int put_instead(struct storage *storage, struct snapshot_id id, uint32_t member,
+		       const char *word, bool *put, struct cancel *cancel, struct err *err)
 {
-	uint32_t member = storage->gang.member;
 	auto_free char *key = gang_part_key(storage, id, member);
-	auto_json json_t *body = json_pack("{s:I, s:b}", "member", (json_int_t)member, "void", 1);
-	auto_json json_t *found = NULL;
+	auto_json json_t *body = json_pack("{s:I, s:b}", "member", (json_int_t)member, word, 1);
 	struct err own = {0};
 
-	*void_now = job_record_put(storage->transfer.store, key, RECORD_PART, body, NULL, cancel,
-				   &own) == 0;
-	if (*void_now)
-		return 0;
-	if (own.kind != ERR_EXISTS)
-		return err_pass(err, &own);
-	/* An earlier try, whose answer was lost. */
-	if (job_record_get(storage->transfer.store, key, RECORD_PART, &found, cancel, err) < 0)
-		return -1;
-	*void_now = json_true_or(found, "void", false);
-	return 0;
+	*put = job_record_put(storage->transfer.store, key, RECORD_PART, body, NULL, cancel,
+			      &own) == 0;
+	return *put || own.kind == ERR_EXISTS ? 0 : err_pass(err, &own);
 }
 
-int storage_gang_look_after_part(struct storage *storage, struct snapshot_id id, uint32_t gone,
+int storage_gang_mark_gone(struct storage *storage, struct snapshot_id id, uint32_t member,
+			   struct cancel *cancel, struct err *err)
+{
+	bool put;
+
+	return put_instead(storage, id, member, "gone", &put, cancel, err);
+}
+
+int storage_gang_look_after_part(struct storage *storage, struct snapshot_id id,
 				 enum gang_part_fate *fate, struct cancel *cancel, struct err *err)
 {
-	struct save_request request = {.id = id, .gang_gone = gone};
-	auto_(gang_round_release) struct gang_round round = {.storage = storage,
-							     .request = &request,
-							     .cancel = cancel};
-	bool committed, is_void;
+	struct gang_round round = {storage, id, cancel};
+	int committed = look_for_commit(&round, err);
+	bool is_void;
 
 	*fate = GANG_FATE_COMMITTED;
-	if (storage_gang_is_committed(storage, id.attempt, id.sequence, &committed, cancel, err) <
-	    0)
-		return -1;
-	if (committed)
-		return 0;
+	if (committed != 0)
+		return committed < 0 ? -1 : 0;
 	*fate = GANG_FATE_VOID;
-	if (void_part(storage, id, &is_void, cancel, err) < 0)
+	/* A part is put if-absent. So whoever has put this in its place knows that no part is
+	 * there, and none will be, whatever a request does that is still on its way. */
+	if (put_instead(storage, id, storage->gang.member, "void", &is_void, cancel, err) < 0)
 		return -1;
-	if (is_void)
-		return 0;
-	return gang_round_begin(&round, err) < 0 ? -1 : commit_if_whole(&round, fate, err);
+	return is_void ? 0 : commit_if_whole(&round, fate, err);
 }
 
 /* Removes what earlier attempts of a gang have left: joins, logs, and parts that no snapshot came
@@ -284,10 +422,8 @@ void storage_gang_sweep(struct storage *storage, uint32_t attempt, struct cancel
 
 /* The member that has put the last part commits. If there is no commit for so long, the others list
  * the parts too. */
-#define LIST_FIRST_MS 15000
-#define LIST_MOST_MS 120000
-
-/* While a deadline stands: each at another moment, up to twice as late. */
+#define LIST_MS 15000
+/* While a deadline stands. Each member at another moment, up to twice as late. */
 #define LIST_URGENT_MS 1000
 
 void storage_set_gang(struct storage *storage, uint32_t members, uint32_t member)
@@ -298,9 +434,9 @@ void storage_set_gang(struct storage *storage, uint32_t members, uint32_t member
 
 /* --- one's own part --- */
 
-static int64_t next_pause(unsigned tries, int64_t first_ms, int64_t most_ms)
+static int64_t next_pause(unsigned tries)
 {
-	return first_ms + backoff_ms(tries, first_ms, most_ms, backoff_random());
+	return LOOK_FIRST_MS + backoff_ms(tries, LOOK_FIRST_MS, LOOK_MOST_MS, backoff_random());
 }
 
 /* The errors that pass by themselves. While it waits for others anyway, a member waits for the
@@ -309,54 +445,33 @@ static int pause_after(struct gang_round *round, unsigned tries, const struct er
 		       struct err *err)
 {
 	if (own->kind == ERR_RETRY)
-		return cancel_sleep(round->cancel, next_pause(tries, LOOK_FIRST_MS, LOOK_MOST_MS),
-				    err);
+		return cancel_sleep(round->cancel, next_pause(tries), err);
 	return err_pass(err, own);
 }
 
-/* There is a part of this member already, which is not as this one was written. */
-static int look_at_earlier_part(struct gang_round *round, struct err *err)
+/* Until it is known to be there. *earlier: an earlier call for this round has put one, which stays.
+ */
+static int put_part(struct gang_round *round, const struct manifest *part, json_t *kept,
+		    bool *earlier, struct err *err)
 {
-	auto_(manifest_release) struct manifest earlier = {0};
-
-	if (gang_part_read(round->storage, round->request->id, round->storage->gang.member,
-			   &earlier, round->cancel, err) < 0)
-		return -1;
-	round->earlier_part = !text_equal(earlier.nonce, round->own->nonce);
-	round->other_files = !gang_part_same_content(&earlier, round->own);
-	return 0;
-}
-
-static int try_put_part(struct gang_round *round, const char *key, json_t *body, struct err *err)
-{
-	struct err own = {0};
-
-	if (job_record_put(round->storage->transfer.store, key, RECORD_PART, body, NULL,
-			   round->cancel, &own) == 0)
-		return 0;
-	if (own.kind == ERR_EXISTS)
-		return look_at_earlier_part(round, err);
-	*err = own;
-	return err_wrap(err, "the part of member %u", round->storage->gang.member);
-}
-
-/* Until it is known to be there. */
-static int put_part(struct gang_round *round, struct err *err)
-{
-	auto_free char *key =
-		gang_part_key(round->storage, round->request->id, round->storage->gang.member);
-	auto_json json_t *body = gang_part_encode(round->own, round->storage->gang.member, err);
+	uint32_t member = round->storage->gang.member;
+	auto_free char *key = gang_part_key(round->storage, round->id, member);
+	auto_json json_t *body = gang_part_encode(part, member, err);
 
 	if (!body)
 		return -1;
-	if (round->request->gang_kept)
-		json_object_set(body, "kept", round->request->gang_kept);
+	if (kept)
+		json_object_set(body, "kept", kept);
 	fault_point("before_part_put");
 	for (unsigned tries = 1;; tries++) {
 		struct err own = {0};
+		bool put = job_record_put(round->storage->transfer.store, key, RECORD_PART, body,
+					  NULL, round->cancel, &own) == 0;
 
-		if (try_put_part(round, key, body, &own) == 0)
+		*earlier = !put && own.kind == ERR_EXISTS;
+		if (put || *earlier)
 			break;
+		err_wrap(&own, "the part of member %u", member);
 		if (pause_after(round, tries, &own, err) < 0)
 			return -1;
 	}
@@ -366,20 +481,8 @@ static int put_part(struct gang_round *round, struct err *err)
 
 /* --- waiting for the others --- */
 
-/* 1: the snapshot is committed; 0: not yet. */
-static int look_for_commit(struct gang_round *round, struct err *err)
-{
-	bool committed;
-
-	if (storage_gang_is_committed(round->storage, round->request->id.attempt,
-				      round->request->id.sequence, &committed, round->cancel, err) <
-	    0)
-		return -1;
-	return committed;
-}
-
-/* The same, after a try of our own: another one may have committed it, or we have and the answer
- * was lost. That counts, whatever has failed here. */
+/* After a try of our own: another one may have committed it, or we have and the answer was lost.
+ * That counts, whatever has failed here. */
 static int settle_commit(struct gang_round *round, const struct err *failure, struct err *err)
 {
 	int state = look_for_commit(round, err);
@@ -402,15 +505,14 @@ static char *commit_mark_key(const struct storage *storage, struct snapshot_id i
 static bool is_to_commit(struct gang_round *round)
 {
 	struct storage *storage = round->storage;
-	struct snapshot_id id = round->request->id;
-	auto_free char *key = commit_mark_key(storage, id);
+	auto_free char *key = commit_mark_key(storage, round->id);
 	struct err own = {0};
 
-	if (snapshot_id_compare(storage->gang.marked, id) == 0)
+	if (snapshot_id_compare(storage->gang.marked, round->id) == 0)
 		return true;
 	if (storage->transfer.store->ops->put(storage->transfer.store, key, "\n", 1,
 					      STORE_IF_ABSENT, round->cancel, &own) == 0)
-		storage->gang.marked = id;
+		storage->gang.marked = round->id;
 	return own.kind != ERR_EXISTS;
 }
 
@@ -426,7 +528,7 @@ static void remove_own_mark(struct storage *storage, struct cancel *cancel)
 /* When a member that waits looks next. */
 struct gang_schedule {
 	unsigned looks, lists;
-	int64_t look_ms, list_ms, listed_ms;
+	int64_t look_ms, listed_ms;
 	/* The parts of all were there when they were listed last. */
 	bool full;
 };
@@ -440,11 +542,11 @@ static bool is_list_due(const struct gang_round *round, const struct gang_schedu
 			int64_t now_ms)
 {
 	const struct storage *storage = round->storage;
-	int64_t pause_ms = LIST_URGENT_MS +
-			   LIST_URGENT_MS * (int64_t)storage->gang.member / storage->gang.members;
+	int64_t pause_ms = is_urgent(round) ? LIST_URGENT_MS : LIST_MS;
 
-	return now_ms >= schedule->list_ms || (is_urgent(round) && schedule->lists > 0 &&
-					       now_ms >= schedule->listed_ms + pause_ms);
+	return schedule->lists == 0 ||
+	       now_ms >= schedule->listed_ms + pause_ms +
+				 pause_ms * (int64_t)storage->gang.member / storage->gang.members;
 }
 
 /* Commits if all parts are there. If that is urgent, whoever has put the last one is given until
@@ -452,20 +554,15 @@ static bool is_list_due(const struct gang_round *round, const struct gang_schedu
 static int look_at_parts(struct gang_round *round, struct gang_schedule *schedule, bool over,
 			 struct err *err)
 {
-	uint32_t there, missing;
-	bool first = schedule->lists == 0, waits;
+	bool first = schedule->lists == 0, waits = is_urgent(round) && !schedule->full;
 	struct err own = {0};
 
-	if (storage_gang_missing(round->storage, round->request->id.attempt,
-				 round->request->id.sequence, round->gone, &there, &missing,
-				 round->cancel, err) < 0)
+	if (has_all_parts(round, &schedule->full, err) < 0)
 		return -1;
-	waits = is_urgent(round) && !first && !schedule->full && !over;
-	schedule->full = there == round->present;
-	if (schedule->full && !waits && (!first || over || is_to_commit(round)))
-		return gang_assembly_commit(round, &own) == 0 ? 1 : settle_commit(round, &own, err);
+	if (schedule->full && (over || (first ? is_to_commit(round) : !waits)))
+		return commit_parts(round, &own) == 0 ? 1 : settle_commit(round, &own, err);
 	/* Whoever waits for a gang that is over would wait for ever. */
-	return first ? 0 : gang_assembly_check_attempt(round, err);
+	return first ? 0 : check_attempt(round, err);
 }
 
 /* The parts come first, and at once: whoever has put the last one sees all. */
@@ -477,17 +574,13 @@ static int look_when_due(struct gang_round *round, struct gang_schedule *schedul
 
 	if (over || (schedule->lists > 0 && now >= schedule->look_ms)) {
 		state = look_for_commit(round, err);
-		schedule->look_ms =
-			now + next_pause(++schedule->looks, LOOK_FIRST_MS, LOOK_MOST_MS);
+		schedule->look_ms = now + next_pause(++schedule->looks);
 	}
 	if (state == 0 && (over || is_list_due(round, schedule, now))) {
 		state = look_at_parts(round, schedule, over, err);
 		/* A commit that has failed for the moment is due again. */
-		if (state == 0) {
-			schedule->listed_ms = now;
-			schedule->list_ms =
-				now + next_pause(++schedule->lists, LIST_FIRST_MS, LIST_MOST_MS);
-		}
+		schedule->lists += state == 0;
+		schedule->listed_ms = now;
 	}
 	return state;
 }
@@ -501,25 +594,25 @@ static int64_t pause_before_look(const struct gang_schedule *schedule)
 	return left > 0 ? left : 0;
 }
 
-static int wait_for_commit(struct gang_round *round, enum gang_outcome *outcome, struct err *err)
+static int wait_for_commit(struct gang_round *round, const struct save_request *request,
+			   enum gang_part_fate *fate, struct err *err)
 {
 	struct gang_schedule schedule = {.look_ms = clock_monotonic_ms() + LOOK_FIRST_MS};
 	unsigned failed = 0;
 
 	for (;;) {
 		struct err own = {0};
-		const struct save_request *request = round->request;
 		bool over = request->gang_over && request->gang_over(request->arg);
 		int state = look_when_due(round, &schedule, over, &own);
 
 		if (state > 0)
 			return 0;
 		if (own.kind == ERR_UNFIT) {
-			*outcome = GANG_PARTS_UNFIT;
+			*fate = GANG_FATE_UNFIT;
 			return err_set(err, ERR_RETRY, "%s", own.text);
 		}
 		if (state == 0 && over) {
-			*outcome = GANG_ROUND_OVER;
+			*fate = GANG_FATE_OVER;
 			return err_set(err, ERR_RETRY, "another member has no part of it");
 		}
 		failed = state < 0 ? failed + 1 : 0;
@@ -529,51 +622,23 @@ static int wait_for_commit(struct gang_round *round, enum gang_outcome *outcome,
 	}
 }
 
-/* What is committed has the part that was put just now. After an earlier try of the same round it
- * may have that one's, although it is there no longer: those of attempts that are over are swept.
- */
-static int check_own_part(struct gang_round *round, bool *named, struct err *err)
-{
-	auto_(manifest_release) struct manifest found = {0};
-	uint32_t member = round->storage->gang.member;
-
-	if (job_record_get_manifest_head(round->storage, round->request->id, &found, round->cancel,
-					 err) < 0)
-		return -1;
-	*named = member < found.part_count &&
-		 text_equal(found.parts[member].nonce, round->own->nonce);
-	return 0;
-}
-
 int gang_commit(struct storage *storage, const struct save_request *request,
-		const struct manifest *part, enum gang_outcome *outcome, struct cancel *cancel,
+		const struct manifest *part, enum gang_part_fate *fate, struct cancel *cancel,
 		struct err *err)
 {
-	auto_(gang_round_release) struct gang_round round = {
-		.storage = storage,
-		.request = request,
-		.cancel = cancel,
-		.own = part,
-	};
+	struct gang_round round = {storage, request->id, cancel};
+	bool earlier;
 
-	bool again = snapshot_id_compare(storage->gang.unsettled, request->id) == 0, named = true;
-
-	*outcome = GANG_COMMITTED;
-	if (gang_round_begin(&round, err) < 0)
-		return -1;
+	*fate = GANG_FATE_LIES;
 	storage->gang.unsettled = request->id;
-	if (put_part(&round, err) < 0 || wait_for_commit(&round, outcome, err) < 0)
+	if (put_part(&round, part, request->gang_kept, &earlier, err) < 0 ||
+	    wait_for_commit(&round, request, fate, err) < 0)
 		return -1;
-	if (again && !round.earlier_part && check_own_part(&round, &named, err) < 0)
-		return -1;
-	if (round.other_files || !named) {
-		*outcome = GANG_COMMITTED_OTHER;
-		return err_set(err, ERR_RETRY,
-			       "the gang has committed what this member had put for it before");
-	}
-	if (round.earlier_part)
-		*outcome = GANG_COMMITTED_EARLIER;
-	return 0;
+	if (!earlier)
+		return 0;
+	*fate = GANG_FATE_COMMITTED;
+	return err_set(err, ERR_RETRY,
+		       "the gang has committed what this member had put for it before");
 }
 
 void gang_commit_settled(struct storage *storage, struct cancel *cancel)

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "gang_records.h"
+#include "gangs.h"
 #include "storage/records/records.h"
 
 #include <stdio.h>
@@ -36,13 +37,6 @@ void gang_records_release(struct gang_records *records)
 {
 	free(records->joins);
 	*records = (struct gang_records){0};
-}
-
-static bool parse_ready(const char *name, uint32_t *member)
-{
-	int end = 0;
-
-	return sscanf(name, "%5u%n", member, &end) == 1 && name[end] == '\0';
 }
 
 int storage_gang_look(struct storage *storage, uint32_t after, struct gang_records *records,
@@ -89,18 +83,6 @@ static int read_launch_time(struct storage *storage, const char *key, struct gan
 	return 0;
 }
 
-/* What the first member that came has put there. */
-static int read_launch(struct storage *storage, const char *key, struct gang_launch *launch,
-		       struct cancel *cancel, struct err *err)
-{
-	auto_json json_t *there = NULL;
-
-	if (job_record_get(storage->transfer.store, key, RECORD_JOIN, &there, cancel, err) < 0)
-		return -1;
-	launch->after = (uint32_t)json_number_or(there, "after", 0);
-	return 0;
-}
-
 static void name_launch(const char *name, struct gang_launch *launch)
 {
 	snprintf(launch->id, sizeof(launch->id), "%016llx",
@@ -111,15 +93,18 @@ int storage_gang_find_launch(struct storage *storage, const char *name, struct g
 			     struct cancel *cancel, struct err *err)
 {
 	auto_free char *key = NULL;
+	auto_json json_t *there = NULL;
 
 	*launch = (struct gang_launch){0};
 	name_launch(name, launch);
 	key = launch_key(storage, launch);
-	if (read_launch(storage, key, launch, cancel, err) < 0)
+	if (job_record_get(storage->transfer.store, key, RECORD_JOIN, &there, cancel, err) < 0)
 		return -1;
+	launch->after = (uint32_t)json_number_or(there, "after", 0);
 	return read_launch_time(storage, key, launch, cancel, err);
 }
 
+/* What the first member that came has put there counts for all. */
 int storage_gang_know_launch(struct storage *storage, const char *name, uint32_t newest,
 			     struct gang_launch *launch, struct cancel *cancel, struct err *err)
 {
@@ -141,13 +126,10 @@ int storage_gang_know_launch(struct storage *storage, const char *name, uint32_t
 	if (!body)
 		return err_set(err, ERR_INVALID, "the name of the launch is not UTF-8");
 	if (job_record_put(storage->transfer.store, key, RECORD_JOIN, body, NULL, cancel, &own) <
-	    0) {
-		if (own.kind != ERR_EXISTS)
-			return err_pass(err, &own);
-		if (read_launch(storage, key, launch, cancel, err) < 0)
-			return -1;
-	}
-	return read_launch_time(storage, key, launch, cancel, err);
+		    0 &&
+	    own.kind != ERR_EXISTS)
+		return err_pass(err, &own);
+	return storage_gang_find_launch(storage, name, launch, cancel, err);
 }
 
 int storage_gang_join(struct storage *storage, uint32_t after, struct gang_join *join,
@@ -189,39 +171,26 @@ void storage_gang_reason(struct storage *storage, uint32_t after, const struct g
 		text_set(reason, 160, json_text_or(body, "reason", ""));
 }
 
-static int put_mark(struct storage *storage, uint32_t attempt, const char *name,
-		    struct cancel *cancel, struct err *err)
+int storage_gang_ready(struct storage *storage, uint32_t attempt, struct cancel *cancel,
+		       struct err *err)
 {
-	auto_free char *prefix = gang_prefix(storage, attempt);
-	auto_free char *key = text_format("%s%s", prefix, name);
+	auto_free char *key = text_format("jobs/%s/gang/%06u/ready/%05u.json",
+					  storage->transfer.job, attempt, storage->gang.member);
 
 	return storage->transfer.store->ops->put(storage->transfer.store, key, "\n", 1,
 						 STORE_UNIQUE, cancel, err);
 }
 
-int storage_gang_ready(struct storage *storage, uint32_t attempt, struct cancel *cancel,
-		       struct err *err)
-{
-	char name[32];
-
-	snprintf(name, sizeof(name), "ready-%05u", storage->gang.member);
-	return put_mark(storage, attempt, name, cancel, err);
-}
-
 int storage_gang_unready(struct storage *storage, uint32_t attempt, uint32_t *there,
 			 uint32_t *missing, struct cancel *cancel, struct err *err)
 {
-	uint32_t members = storage->gang.members, member;
-	auto_free char *above = gang_prefix(storage, attempt);
-	auto_free char *prefix = text_format("%sready-", above);
-	auto_(store_listing_release) struct store_listing found = {0};
+	uint32_t members = storage->gang.members;
+	auto_free char *prefix =
+		text_format("jobs/%s/gang/%06u/ready/", storage->transfer.job, attempt);
 	auto_free bool *ready = memory_new((members + 1) * sizeof(*ready));
 
-	if (job_records_list_keys(storage, prefix, &found, cancel, err) < 0)
+	if (gang_list_members(storage, prefix, members, ready, cancel, err) < 0)
 		return -1;
-	for (size_t i = 0; i < found.count; i++)
-		if (parse_ready(found.items[i].key + strlen(prefix), &member) && member < members)
-			ready[member] = true;
 	*there = 0;
 	*missing = members;
 	for (uint32_t i = members; i > 0; i--) {
@@ -284,6 +253,8 @@ static void decode_claim(json_t *body, uint32_t member, struct gang_claim *claim
 	json_t *nonces = json_object_get(gang, "joins"), *launch = json_object_get(gang, "launch");
 	json_t *birth = json_array_get(json_object_get(gang, "births"), member);
 	const char *nonce = json_string_value(json_array_get(nonces, member));
+	const char *host =
+		json_string_value(json_array_get(json_object_get(gang, "hosts"), member));
 	size_t members = json_array_size(nonces);
 
 	text_set(claim->host, sizeof(claim->host), json_text_or(body, "host", ""));
@@ -296,6 +267,7 @@ static void decode_claim(json_t *body, uint32_t member, struct gang_claim *claim
 	claim->own.member = member;
 	claim->own.members = claim->members;
 	text_set(claim->own.nonce, sizeof(claim->own.nonce), nonce ? nonce : "");
+	text_set(claim->own.host, sizeof(claim->own.host), host ? host : "");
 	claim->own.birth_ms = json_integer_value(json_array_get(birth, 0));
 	claim->own.first_after = number_at(birth, 1);
 	claim->own.turn = number_at(birth, 2);

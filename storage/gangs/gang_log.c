@@ -8,7 +8,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "gang_assembly.h"
+#include "gang_records.h"
+#include "gangs.h"
 #include "storage/records/records.h"
 
 #include <stdlib.h>
@@ -67,8 +68,6 @@ int storage_gang_append(struct storage *storage, uint32_t attempt, struct gang_e
 	struct err own = {0};
 
 	*taken = false;
-	if (event->number == 0 || event->number > GANG_EVENTS_MOST)
-		return err_set(err, ERR_FAILED, "the log of a gang has no event %u", event->number);
 	if (!event->nonce[0])
 		random_hex(event->nonce);
 	if (!event->host[0])
@@ -121,23 +120,30 @@ int storage_gang_is_claimed(struct storage *storage, uint32_t attempt, bool *cla
 
 /* --- who has given a part --- */
 
-int storage_gang_given(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t members,
-		       bool *given, struct cancel *cancel, struct err *err)
+int gang_list_members(struct storage *storage, const char *prefix, uint32_t members, bool *there,
+		      struct cancel *cancel, struct err *err)
 {
-	auto_free char *prefix =
-		text_format("jobs/%s/parts/%06u/%06u/", storage->transfer.job, attempt, round);
 	auto_(store_listing_release) struct store_listing found = {0};
 	uint32_t member;
 
 	if (members > 0)
-		memset(given, 0, members * sizeof(*given));
+		memset(there, 0, members * sizeof(*there));
 	if (job_records_list_keys(storage, prefix, &found, cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < found.count; i++)
 		if (gang_part_parse_member(found.items[i].key + strlen(prefix), &member) &&
 		    member < members)
-			given[member] = true;
+			there[member] = true;
 	return 0;
+}
+
+int storage_gang_given(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t members,
+		       bool *given, struct cancel *cancel, struct err *err)
+{
+	auto_free char *prefix =
+		text_format("jobs/%s/parts/%06u/%06u/", storage->transfer.job, attempt, round);
+
+	return gang_list_members(storage, prefix, members, given, cancel, err);
 }
 
 int storage_gang_read_kept(struct storage *storage, struct snapshot_id id, uint32_t member,
@@ -150,52 +156,5 @@ int storage_gang_read_kept(struct storage *storage, struct snapshot_id id, uint3
 	if (job_record_get(storage->transfer.store, key, RECORD_PART, &body, cancel, err) < 0)
 		return err_wrap(err, "the part of member %u", member);
 	*paths = json_incref(json_object_get(body, "kept"));
-	return 0;
-}
-
-int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t round,
-			 const bool *gone, uint32_t *there, uint32_t *missing,
-			 struct cancel *cancel, struct err *err)
-{
-	uint32_t members = storage->gang.members;
-	auto_free bool *given = memory_new((members + 1) * sizeof(*given));
-
-	*there = *missing = 0;
-	if (storage_gang_given(storage, attempt, round, members, given, cancel, err) < 0)
-		return -1;
-	for (uint32_t i = 0; i < members; i++)
-		*there += given[i] && !(gone && gone[i]);
-	while (*missing < members && (given[*missing] || (gone && gone[*missing])))
-		(*missing)++;
-	return 0;
-}
-
-/* --- who had gone --- */
-
-static int read_gone(struct storage *storage, uint32_t attempt, uint32_t number, bool *gone,
-		     uint32_t *before, struct cancel *cancel, struct err *err)
-{
-	struct gang_event event;
-	bool there;
-
-	if (storage_gang_read(storage, attempt, number, &event, &there, cancel, err) < 0)
-		return -1;
-	if (!there)
-		return err_set(err, ERR_NOT_FOUND, "event %u of the gang is not there", number);
-	if (event.kind != GANG_EVENT_GONE || event.member >= storage->gang.members)
-		return err_set(err, ERR_CORRUPT,
-			       "event %u of the gang says of nobody that it has gone", number);
-	gone[event.member] = true;
-	*before = event.gone;
-	return 0;
-}
-
-int storage_gang_find_gone(struct storage *storage, uint32_t attempt, uint32_t newest, bool *gone,
-			   struct cancel *cancel, struct err *err)
-{
-	memset(gone, 0, storage->gang.members * sizeof(*gone));
-	for (uint32_t number = newest; number > 0;)
-		if (read_gone(storage, attempt, number, gone, &number, cancel, err) < 0)
-			return -1;
 	return 0;
 }

@@ -11,28 +11,26 @@
 
 /* --- an event in the log of an attempt --- */
 
-/* The kind of an event, the word that says more of it, and what it has beside its member, host and
- * reason. */
+/* The kind of an event, and the word that says more of it. */
 struct event_form {
 	const char *kind, *word;
-	bool round, step, answers, left, code, more, gone;
+	/* It is about a round that was opened before. */
+	bool of_round;
 };
 
 static const struct event_form event_forms[] = {
-	[GANG_EVENT_GO] = {.kind = "go", .word = ""},
-	[GANG_EVENT_GOES_ON] = {.kind = "go", .word = "on"},
-	[GANG_EVENT_OVER] = {.kind = "over", .word = "", .code = true},
-	[GANG_EVENT_REQUEST] = {.kind = "notice", .word = "save"},
-	[GANG_EVENT_NOTICE] = {.kind = "notice", .word = "end", .left = true},
-	[GANG_EVENT_LEAVING] = {.kind = "notice", .word = "leave", .left = true},
-	[GANG_EVENT_ROUND] =
-		{.kind = "round", .word = "", .step = true, .answers = true, .gone = true},
-	[GANG_EVENT_ANSWERS] = {.kind = "round", .word = "answers", .round = true, .answers = true},
-	[GANG_EVENT_PASSED] = {.kind = "round", .word = "passed", .round = true, .step = true},
-	[GANG_EVENT_LEFT_OUT] = {.kind = "round", .word = "void", .round = true, .step = true},
-	[GANG_EVENT_ENDED] =
-		{.kind = "ended", .word = "", .code = true, .more = true, .gone = true},
-	[GANG_EVENT_GONE] = {.kind = "ended", .word = "gone", .gone = true},
+	[GANG_EVENT_GO] = {"go", "", false},
+	[GANG_EVENT_GOES_ON] = {"go", "on", false},
+	[GANG_EVENT_OVER] = {"over", "", false},
+	[GANG_EVENT_REQUEST] = {"notice", "save", false},
+	[GANG_EVENT_NOTICE] = {"notice", "end", false},
+	[GANG_EVENT_LEAVING] = {"notice", "leave", false},
+	[GANG_EVENT_ROUND] = {"round", "", false},
+	[GANG_EVENT_ANSWERS] = {"round", "answers", true},
+	[GANG_EVENT_PASSED] = {"round", "passed", true},
+	[GANG_EVENT_LEFT_OUT] = {"round", "void", true},
+	[GANG_EVENT_ENDED] = {"ended", "", false},
+	[GANG_EVENT_GONE] = {"ended", "gone", false},
 };
 
 #define EVENT_KINDS (sizeof(event_forms) / sizeof(event_forms[0]))
@@ -60,37 +58,19 @@ json_t *gang_event_encode(const struct gang_event *event, uint32_t attempt, cons
 			  struct err *err)
 {
 	const struct event_form *form = &event_forms[event->kind];
-	json_t *body =
-		json_pack("{s:I, s:I, s:s, s:I, s:s, s:s, s:s, s:s}", "attempt",
-			  (json_int_t)attempt, "number", (json_int_t)event->number, "kind",
-			  form->kind, "member", (json_int_t)event->member, "nonce", event->nonce,
-			  "created", created, "host", event->host, "reason", event->reason);
+	json_t *body = json_pack(
+		"{s:I, s:I, s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:b, s:b, s:b, s:I, s:i, s:s, s:s, "
+		"s:s, s:s}",
+		"attempt", (json_int_t)attempt, "number", (json_int_t)event->number, "kind",
+		form->kind, "word", form->word, "member", (json_int_t)event->member, "round",
+		(json_int_t)event->round, "answers", (json_int_t)event->answers, "step",
+		json_integer_or_null(event->step), "steps", encode_steps(&event->steps), "at_least",
+		event->at_least, "more", event->more, "saves", event->saves, "left_ms",
+		(json_int_t)event->left_ms, "code", event->code, "nonce", event->nonce, "created",
+		created, "host", event->host, "reason", event->reason);
 
-	if (!body) {
+	if (!body)
 		err_set(err, ERR_FAILED, "cannot write the event \"%s\" as JSON", form->kind);
-		return NULL;
-	}
-	if (*form->word)
-		json_object_set_new(body, "word", json_string(form->word));
-	if (form->round)
-		json_object_set_new(body, "round", json_integer(event->round));
-	if (form->step || event->saves)
-		json_object_set_new(body, "step",
-				    event->step < 0 ? json_null() : json_integer(event->step));
-	if (form->answers && event->answers > 0)
-		json_object_set_new(body, "answers", json_integer(event->answers));
-	if (event->kind == GANG_EVENT_LEFT_OUT)
-		json_object_set_new(body, "steps", encode_steps(&event->steps));
-	if (event->kind == GANG_EVENT_ROUND)
-		json_object_set_new(body, "at_least", json_boolean(event->at_least));
-	if (form->left)
-		json_object_set_new(body, "left_ms", json_integer(event->left_ms));
-	if (form->code)
-		json_object_set_new(body, "code", json_integer(event->code));
-	if (form->more)
-		json_object_set_new(body, "more", json_boolean(event->more));
-	if (form->gone && event->gone > 0)
-		json_object_set_new(body, "gone", json_integer(event->gone));
 	return body;
 }
 
@@ -112,78 +92,42 @@ static int find_kind(json_t *body, enum gang_event_kind *kind, struct err *err)
 		       name, word);
 }
 
-static int check_number(json_t *body, const char *name, uint32_t expected, struct err *err)
+/* ERR_CORRUPT unless it is from `least` to `most`. */
+static int get_number(json_t *body, const char *name, int64_t least, int64_t most, int64_t *value,
+		      struct err *err)
 {
-	uint64_t value;
-
-	if (json_get_u64(body, name, UINT32_MAX, &value, err) < 0)
-		return -1;
-	if (value == expected)
+	*value = json_number_or(body, name, -1);
+	if (*value >= least && *value <= most)
 		return 0;
-	return err_set(err, ERR_CORRUPT, "\"%s\" is %llu instead of %u", name,
-		       (unsigned long long)value, expected);
-}
-
-static int decode_earlier(json_t *body, const char *name, uint32_t own, uint32_t *number,
-			  struct err *err)
-{
-	uint64_t value;
-
-	if (json_get_u64(body, name, UINT32_MAX, &value, err) < 0)
-		return -1;
-	if (value == 0 || value >= own)
-		return err_set(err, ERR_CORRUPT, "it is about event %llu, which is not before it",
-			       (unsigned long long)value);
-	*number = (uint32_t)value;
-	return 0;
-}
-
-static int decode_step(json_t *body, struct gang_event *event, struct err *err)
-{
-	uint64_t step;
-
-	event->step = -1;
-	if (json_is_null(json_object_get(body, "step")))
-		return 0;
-	if (json_get_u64(body, "step", INT64_MAX, &step, err) < 0)
-		return -1;
-	event->step = (int64_t)step;
-	return 0;
+	return err_set(err, ERR_CORRUPT, "\"%s\" is %lld, and not from %lld to %lld", name,
+		       (long long)*value, (long long)least, (long long)most);
 }
 
 int gang_event_decode(json_t *body, uint32_t attempt, uint32_t number, struct gang_event *event,
 		      struct err *err)
 {
-	const struct event_form *form;
-	uint64_t member;
-	int64_t code;
+	int64_t same, member, round, answers, code;
 
 	*event = (struct gang_event){.number = number};
-	if (check_number(body, "attempt", attempt, err) < 0 ||
-	    check_number(body, "number", number, err) < 0 ||
+	if (get_number(body, "attempt", attempt, attempt, &same, err) < 0 ||
+	    get_number(body, "number", number, number, &same, err) < 0 ||
 	    find_kind(body, &event->kind, err) < 0 ||
-	    json_get_u64(body, "member", STORAGE_GANG_MOST - 1, &member, err) < 0)
+	    get_number(body, "member", 0, STORAGE_GANG_MOST - 1, &member, err) < 0 ||
+	    get_number(body, "round", event_forms[event->kind].of_round, number - 1, &round, err) <
+		    0 ||
+	    get_number(body, "answers", 0, number - 1, &answers, err) < 0 ||
+	    get_number(body, "step", -1, INT64_MAX, &event->step, err) < 0 ||
+	    get_number(body, "code", INT_MIN, INT_MAX, &code, err) < 0)
 		return -1;
 	event->member = (uint32_t)member;
-	form = &event_forms[event->kind];
-	event->saves = event->kind == GANG_EVENT_GONE && json_object_get(body, "step");
-	if ((form->round && decode_earlier(body, "round", number, &event->round, err) < 0) ||
-	    (form->answers && json_object_get(body, "answers") &&
-	     decode_earlier(body, "answers", number, &event->answers, err) < 0) ||
-	    (form->gone && json_object_get(body, "gone") &&
-	     decode_earlier(body, "gone", number, &event->gone, err) < 0) ||
-	    ((form->step || event->saves) && decode_step(body, event, err) < 0))
-		return -1;
-	event->at_least = event->kind == GANG_EVENT_ROUND && json_true_or(body, "at_least", false);
-	if (form->left)
-		event->left_ms = json_number_or(body, "left_ms", 0);
-	event->more = form->more && json_true_or(body, "more", false);
-	code = form->code ? json_number_or(body, "code", 0) : 0;
-	if (code < INT_MIN || code > INT_MAX)
-		return err_set(err, ERR_CORRUPT, "an exit code of %lld", (long long)code);
+	event->round = (uint32_t)round;
+	event->answers = (uint32_t)answers;
 	event->code = (int)code;
-	if (event->kind == GANG_EVENT_LEFT_OUT)
-		decode_steps(body, &event->steps);
+	event->at_least = json_true_or(body, "at_least", false);
+	event->more = json_true_or(body, "more", false);
+	event->saves = json_true_or(body, "saves", false);
+	event->left_ms = json_number_or(body, "left_ms", 0);
+	decode_steps(body, &event->steps);
 	text_set(event->nonce, sizeof(event->nonce), json_text_or(body, "nonce", ""));
 	text_set(event->host, sizeof(event->host), json_text_or(body, "host", ""));
 	text_set(event->reason, sizeof(event->reason), json_text_or(body, "reason", ""));
@@ -328,21 +272,10 @@ bool gang_part_has_checkpoint(const struct manifest *part)
 	return part->piece_count > 0 && !part->without_checkpoint;
 }
 
-struct manifest gang_part_of_gone(void)
-{
-	return (struct manifest){.step = -1, .without_checkpoint = true, .gone = true};
-}
-
 json_t *gang_part_encode(const struct manifest *part, uint32_t member, struct err *err)
 {
-	json_t *body;
+	json_t *body = manifest_encode(part, err);
 
-	if (part->piece_count == 0 && part->entry_count > 0) {
-		err_set(err, ERR_FAILED, "the list of files of member %u does not fit into pieces",
-			member);
-		return NULL;
-	}
-	body = manifest_encode(part, err);
 	if (!body)
 		return NULL;
 	json_object_set_new(body, "member", json_integer(member));
@@ -358,6 +291,9 @@ int gang_part_decode(json_t *body, const char *job, struct snapshot_id id, uint3
 {
 	uint64_t of, keeper = 0;
 
+	*part = (struct manifest){.step = -1, .without_checkpoint = true, .gone = true};
+	if (json_true_or(body, "gone", false))
+		return 0;
 	*part = (struct manifest){0};
 	if (json_get_u64(body, "member", UINT32_MAX, &of, err) < 0 ||
 	    (json_object_get(body, "keeper") &&
@@ -374,18 +310,6 @@ int gang_part_decode(json_t *body, const char *job, struct snapshot_id id, uint3
 		return 0;
 	manifest_release(part);
 	return err_set(err, ERR_CORRUPT, "it is not the part of one member");
-}
-
-bool gang_part_same_content(const struct manifest *a, const struct manifest *b)
-{
-	if (a->step != b->step || a->without_checkpoint != b->without_checkpoint ||
-	    a->final != b->final || a->kept != b->kept || a->keeper != b->keeper ||
-	    a->directory_mode != b->directory_mode || a->piece_count != b->piece_count)
-		return false;
-	for (size_t i = 0; i < a->piece_count; i++)
-		if (memcmp(a->pieces[i].chunk.digest, b->pieces[i].chunk.digest, DIGEST_SIZE) != 0)
-			return false;
-	return true;
 }
 
 /* In a final round there may be parts of several steps, and none with a checkpoint. */
@@ -436,28 +360,11 @@ static int refuse_kept(const struct manifest *parts, size_t count, size_t at, st
 	return own->step == keeper->step ? 0 : refuse_steps(parts, at, own->keeper, err);
 }
 
-/* All that have not gone know it for the same: opened in the end or not. */
-static int refuse_other_rounds(const struct manifest *parts, size_t count, struct err *err)
-{
-	size_t first = 0;
-
-	while (first < count && parts[first].gone)
-		first++;
-	for (size_t i = first; i < count; i++)
-		if (!parts[i].gone && parts[i].final != parts[first].final)
-			return err_set(err, ERR_UNFIT,
-				       "for members %zu and %zu it is not the same round", first,
-				       i);
-	return 0;
-}
-
 int gang_parts_agree(const struct manifest *parts, size_t count, struct err *err)
 {
 	const struct manifest *leader = gang_parts_leader(parts, count);
 	size_t first;
 
-	if (refuse_other_rounds(parts, count, err) < 0)
-		return -1;
 	for (size_t i = 0; i < count; i++)
 		if (parts[i].kept && refuse_kept(parts, count, i, err) < 0)
 			return -1;

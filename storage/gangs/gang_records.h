@@ -12,9 +12,6 @@
 
 /* --- an event in the log of an attempt --- */
 
-/* Keys have six digits. */
-#define GANG_EVENTS_MOST 999999
-
 /* The body of its record; the caller decrefs it. What its kind does not need is left out. */
 json_t *gang_event_encode(const struct gang_event *event, uint32_t attempt, const char *created,
 			  struct err *err);
@@ -72,16 +69,10 @@ bool gang_part_has_checkpoint(const struct manifest *part);
 
 /* The body of the record of a part; the caller decrefs it. */
 json_t *gang_part_encode(const struct manifest *part, uint32_t member, struct err *err);
-/* `id` is that of the round's snapshot. ERR_CORRUPT: it makes no sense, or is another's. */
+/* `id` is that of the round's snapshot. ERR_CORRUPT: it makes no sense, or is another's; or it is
+ * void. Of a member that had gone before the round it has `gone`, and nothing else. */
 int gang_part_decode(json_t *body, const char *job, struct snapshot_id id, uint32_t member,
 		     struct manifest *part, struct err *err);
-
-/* Whether both have the same files, of the same step, whoever has saved them when: of two tries of
- * one part the first stays, and is judged. */
-bool gang_part_same_content(const struct manifest *a, const struct manifest *b);
-
-/* Instead of the part of a member that had gone before the round. */
-struct manifest gang_part_of_gone(void);
 
 /* Whether the parts of all members, in their order, are of one checkpoint. ERR_UNFIT: they never
  * will be a snapshot; the sentence says why. */

@@ -9,7 +9,6 @@
  *
  * Of this folder only:
  *
- *	gang_assembly.h		the manifest of a snapshot, made of the parts of all
  *	gang_records.h		PURE: the records of a gang, and whether the parts of all agree
  *
  * The operations, declared in storage_gang.h and used through storage.h:
@@ -21,30 +20,20 @@
 #define STORAGE_GANGS_H
 
 #include "storage/records/records.h"
+#include "storage/storage.h"
 
 /* --- gang_commit.c --- */
 
-enum gang_outcome {
-	GANG_COMMITTED,
-	/* The same files, in the part that an earlier call for this round has put: it may name
-	 * other packs. */
-	GANG_COMMITTED_EARLIER,
-	/* With the part that an earlier call for this round has put, which has other files: they
-	 * are in the snapshot, and what was to be saved is not. */
-	GANG_COMMITTED_OTHER,
-	/* Another member has left it out: it never will be a snapshot. */
-	GANG_ROUND_OVER,
-	/* The parts of all are there, and never will be a snapshot. */
-	GANG_PARTS_UNFIT,
-};
+/* The caller frees it. */
+char *gang_part_key(const struct storage *storage, struct snapshot_id id, uint32_t member);
 
 /*
  * Puts the part, and waits until the snapshot of the round, which is request->id, is committed, by
- * whoever sees all parts first. The last three outcomes come with ERR_RETRY and -1. After any other
- * error (-1, GANG_COMMITTED) it is not known whether the round will be committed.
+ * whoever sees all parts first. After an error `fate` says what has become of the part; if that is
+ * not GANG_FATE_LIES, the error is ERR_RETRY.
  */
 int gang_commit(struct storage *storage, const struct save_request *request,
-		const struct manifest *part, enum gang_outcome *outcome, struct cancel *cancel,
+		const struct manifest *part, enum gang_part_fate *fate, struct cancel *cancel,
 		struct err *err);
 
 /*
@@ -90,5 +79,13 @@ struct gang_taker {
  */
 size_t gang_pick(const struct manifest_part *parts, size_t count, const struct gang_taker *taker,
 		 bool *takes);
+
+/* --- gang_log.c --- */
+
+/* Which of the members have a record "<prefix><member>.json"; `there` has one for each. One
+ * listing.
+ */
+int gang_list_members(struct storage *storage, const char *prefix, uint32_t members, bool *there,
+		      struct cancel *cancel, struct err *err);
 
 #endif

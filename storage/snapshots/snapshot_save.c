@@ -224,7 +224,7 @@ struct saving {
 	/* A newer attempt was seen before the manifest was put once more. */
 	bool overtaken;
 	/* Of a gang. */
-	enum gang_outcome outcome;
+	enum gang_part_fate fate;
 	_Atomic int64_t next_progress_ms;
 };
 
@@ -386,7 +386,7 @@ static int snapshot_commit(struct saving *saving, const struct manifest *manifes
 	if (look_before_commit(saving, manifest, err) < 0)
 		return -1;
 	if (storage_is_member(saving->storage))
-		result = gang_commit(saving->storage, saving->request, manifest, &saving->outcome,
+		result = gang_commit(saving->storage, saving->request, manifest, &saving->fate,
 				     saving->cancel, err);
 	else
 		result = put_manifest(saving, manifest, bytes, err);
@@ -501,7 +501,7 @@ static int commit_snapshot(struct saving *saving, struct file_tree *tree,
 	pack_uploader_free(steal(&saving->storage->transfer.uploader));
 	chunk_index_replace(&saving->storage->transfer.index, &manifest);
 	saving->storage->transfer.append_progress = (struct append_progress){0};
-	if (saving->outcome == GANG_COMMITTED && is_member)
+	if (is_member)
 		gang_commit_settled(saving->storage, saving->cancel);
 	*result = (struct save_result){
 		.id = saving->request->id,
@@ -636,8 +636,6 @@ static int save_nothing(struct saving *saving, struct save_result *result, struc
 	struct storage *storage = saving->storage;
 	uint64_t bytes = 0;
 
-	if (!storage_is_member(storage))
-		return err_set(err, ERR_FAILED, "one machine has no part that may be empty");
 	fill_manifest_header(saving, &nothing, &manifest);
 	if (snapshot_commit(saving, &manifest, &bytes, err) < 0)
 		return -1;
@@ -645,8 +643,7 @@ static int save_nothing(struct saving *saving, struct save_result *result, struc
 	pack_uploader_free(steal(&storage->transfer.uploader));
 	chunk_index_replace(&storage->transfer.index, &manifest);
 	storage->transfer.append_progress = (struct append_progress){0};
-	if (saving->outcome == GANG_COMMITTED)
-		gang_commit_settled(storage, saving->cancel);
+	gang_commit_settled(storage, saving->cancel);
 	*result = (struct save_result){.id = saving->request->id};
 	return 0;
 }
@@ -721,11 +718,8 @@ int storage_save(struct storage *storage, const struct save_request *request,
 	}
 	result->store_lacks =
 		failed && own.kind == ERR_RETRY && (saving.packs_missing || storage->emptied);
-	result->gang_committed = failed && saving.outcome == GANG_COMMITTED_OTHER;
-	result->gang_unfit = failed && saving.outcome == GANG_PARTS_UNFIT;
-	result->gang_over = result->gang_committed || result->gang_unfit ||
-			    (failed && saving.outcome == GANG_ROUND_OVER);
-	result->changed |= result->gang_over;
+	result->gang_fate = saving.fate;
+	result->changed |= result->gang_fate != GANG_FATE_LIES;
 	result->gang_put =
 		storage_is_member(storage) &&
 		(!failed || snapshot_id_compare(storage->gang.unsettled, request->id) == 0);

@@ -176,52 +176,6 @@ static void ask_session(struct status_run *status_run, const struct session_info
 
 /* --- the other machines of a gang --- */
 
-static bool is_among(json_t *answers, json_t *answer, int64_t member)
-{
-	static const char *const same[] = {"job", "store", "attempt"};
-	json_t *other;
-	size_t i;
-
-	json_array_foreach(answers, i, other)
-	{
-		size_t at = 0;
-
-		while (at < 3 && json_equal(json_object_get(other, same[at]),
-					    json_object_get(answer, same[at])))
-			at++;
-		if (at == 3 &&
-		    json_number_or(json_object_get(other, "gang"), "member", -1) == member)
-			return true;
-	}
-	return false;
-}
-
-/* Of a gang's members that have not ended: "supervisor" says "answers", if it is one of all
- * `answers` of this machine; "gone", if it ran here and was killed. Of any other nothing is known
- * here. */
-static void add_supervisors(json_t *answer, json_t *answers)
-{
-	json_t *list = json_object_get(json_object_get(answer, "gang"), "list"), *member;
-	const char *job = json_text_or(answer, "job", "");
-	char here[65] = "";
-	size_t i;
-
-	if (json_array_size(list) == 0 || gethostname(here, sizeof(here) - 1) < 0)
-		return;
-	json_array_foreach(list, i, member)
-	{
-		int64_t number = json_number_or(member, "member", -1);
-
-		if (!text_equal(json_text_or(member, "host", ""), here) || number < 0 ||
-		    !json_is_number(json_object_get(member, "heard_seconds")))
-			continue;
-		if (is_among(answers, answer, number))
-			json_object_set_new(member, "supervisor", json_string("answers"));
-		else if (session_member_is_gone(job, (unsigned)number))
-			json_object_set_new(member, "supervisor", json_string("gone"));
-	}
-}
-
 static int list_given(json_t *answer, struct snapshot_id id, uint32_t members, bool *given,
 		      struct err *err)
 {
@@ -404,16 +358,12 @@ static bool may_draw(void)
 static void look(struct status_run *status_run)
 {
 	auto_(session_list_release) struct session_list sessions = {0};
-	json_t *answer;
-	size_t i;
 
 	json_array_clear(status_run->answers);
 	status_run->found = 0;
 	session_find(&sessions, false, status_run->job);
-	for (i = 0; i < sessions.count; i++)
+	for (size_t i = 0; i < sessions.count; i++)
 		ask_session(status_run, &sessions.items[i]);
-	json_array_foreach(status_run->answers, i, answer)
-		add_supervisors(answer, status_run->answers);
 }
 
 static void show(struct status_run *status_run)

@@ -155,22 +155,17 @@ static bool add_member(struct bytes *text, json_t *member, json_t *round, bool n
 {
 	int64_t number = json_number_or(member, "member", 0);
 	const char *state = json_text_or(member, "state", "?");
-	const char *supervisor = json_text_or(member, "supervisor", "");
 	bool ended = !text_equal(state, "goes on") && !text_equal(state, "has not ended");
-	bool gone = text_equal(supervisor, "gone");
 	bool missing = json_has_number(json_object_get(round, "missing"), number);
 	bool given = json_has_number(json_object_get(round, "given"), number);
 
-	if ((missing || ended || gone) != notable)
+	if ((missing || ended) != notable)
 		return false;
-	json_object_set_new(member, "gone", json_boolean(gone));
-	json_object_set_new(member, "answers", json_boolean(text_equal(supervisor, "answers")));
 	json_object_set_new(member, "missing", json_boolean(missing));
 	json_object_set_new(member, "given", json_boolean(given));
 	add_line(text, NONE,
-		 "member {member}[ on {host}]: [{gone:?}its supervisor is gone|{answers:?}goes "
-		 "on|nothing heard for {heard_seconds:time}|{state}|?][{missing:?}, its part is "
-		 "missing|{given:?}, has given its part]",
+		 "member {member}[ on {host}]: [nothing heard for {heard_seconds:time}|{state}|?]"
+		 "[{missing:?}, its part is missing|{given:?}, has given its part]",
 		 member);
 	return true;
 }

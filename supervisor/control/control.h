@@ -117,11 +117,6 @@ void session_each_dead(const char *directory, void (*each)(void *arg, const char
  * they were. No checkpoint directory is touched. */
 void session_remove_dead(const struct session *session, const char *directory, const char *boot);
 
-/* The supervisor of this member was here and was killed: its directory is there, nobody holds the
- * lock in it, and no other process is this member. False: it lives, or nothing is known of it; the
- * next supervisor that starts here takes away what says so. */
-bool session_member_is_gone(const char *job, unsigned member);
-
 /* --- the control socket --- */
 
 /*

@@ -383,19 +383,3 @@ void session_remove_dead(const struct session *session, const char *directory, c
 			stay++;
 	}
 }
-
-bool session_member_is_gone(const char *job, unsigned member)
-{
-	auto_(session_list_release) struct session_list all = read_all();
-	auto_free char *digits = text_format("%u", member);
-	bool dead = false;
-
-	for (size_t i = 0; i < all.count; i++) {
-		if (!text_equal(all.items[i].job, job) || !text_equal(all.items[i].member, digits))
-			continue;
-		if (session_is_alive(all.items[i].directory))
-			return false;
-		dead = true;
-	}
-	return dead;
-}

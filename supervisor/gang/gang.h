@@ -56,8 +56,10 @@ struct gang_feed_options {
 	/* Which members write into the directory of this one: it reads it once they have given
 	 * their part in the round. NULL: none. Borrowed. */
 	const bool *sharers;
-	/* The snapshot that the attempt has started from; may be none. */
-	struct snapshot_id from;
+	/* The attempt has started from a snapshot; so many in a row, from that one back, have no
+	 * checkpoint of this member (storage_gang_recall()). */
+	bool has_start;
+	unsigned without;
 	/* All on the loop. Brings up to date what is known of the job: `wants`, `urgent`,
 	 * `begun`, `begun_step`, `gone_seen_ms`, `ended`, `finished`, `in_order`, `code`, `saving`,
 	 * `saw`. */
@@ -77,25 +79,12 @@ struct gang_feed_options {
 	void *arg;
 };
 
-enum gang_part_end {
-	/* The snapshot of all is in the store. */
-	GANG_PART_COMMITTED,
-	/* It is, with the part that an earlier save has put. */
-	GANG_PART_COMMITTED_EARLIER,
-	/* Not, or not yet: it may be tried again. */
-	GANG_PART_FAILED,
-	/* It cannot be made: the round is left out. */
-	GANG_PART_IMPOSSIBLE,
-	/* Those of all are there, and never will be a snapshot: so it is, too. */
-	GANG_PART_UNFIT,
-};
-
 enum gang_feed_work {
-	FEED_RECALLS,
 	FEED_READS,
 	FEED_APPENDS,
 	FEED_LISTS_PARTS,
 	FEED_LOOKS_WHETHER_OVER,
+	FEED_MARKS_GONE,
 	FEED_LOOKS_AFTER_PART,
 };
 
@@ -104,13 +93,11 @@ struct gang_feed {
 	struct gang_feed_options options;
 	struct gang_view view;
 	struct gang_here here;
-	struct gang_heard heard;
 	struct workers *workers;
 	struct cancel cancel;
 	struct timer timer;
-	/* There may be events that were not read; the worker is at work; it is known what the
-	 * snapshots before have of this member. */
-	bool unread, busy, recalled;
+	/* There may be events that were not read; the worker is at work. */
+	bool unread, busy;
 	int64_t pause_ms, read_every_ms;
 	/* When the worker last began what has shown that no event was left. */
 	int64_t read_all_ms;
@@ -133,8 +120,9 @@ struct gang_feed {
 	/* It has told the others that it leaves alone. */
 	bool leaves_alone;
 
-	/* In this round all `sharers` have given. */
-	uint32_t sharers_given;
+	/* In this round all `sharers` have given; of this one it is said in the store who had gone.
+	 */
+	uint32_t sharers_given, marked;
 	/* What lies beside the log may have changed: parts, and commits. */
 	bool look_due;
 
@@ -144,7 +132,6 @@ struct gang_feed {
 		int64_t begun_ms;
 		struct gang_event event;
 		uint32_t round;
-		unsigned without;
 		/* `anew` when it was begun */
 		bool anew;
 		/* it is to be said who is missing */
@@ -204,13 +191,19 @@ void gang_feed_tell(struct gang_feed *feed, const struct gang_event *event, uint
  * it. Or, where the others go on without it, one of GANG_EVENT_LEAVING is made of it; once. The
  * keeper of a directory that others have too, and one whose job has ended, do not leave alone. */
 void gang_feed_tell_notice(struct gang_feed *feed, struct gang_event *event);
+/* At the end of the process: reads what is left of the log, so that the view is of its end. Stops
+ * the feed; the view stays. Blocks until `until_ms` at most. */
+void gang_feed_read_rest(struct gang_feed *feed, int64_t until_ms);
 /* At the end of the process, after its last save: the others wait for no part of
  * a member that leaves alone. Stops the feed; the view stays. Blocks for some seconds. */
 void gang_feed_say_last_word(struct gang_feed *feed);
 
 /* `put`: it may lie in the store. */
-void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, enum gang_part_end end,
-			       bool put, const char *why);
+/* The save of a part has ended. `durable`: the snapshot of all is in the store, with it. Else
+ * `fate` says what is known; VOID: the part cannot be made, and the round is left out. `put`: a
+ * part of this member may lie in the store. */
+void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, bool durable,
+			       enum gang_part_fate fate, bool put, const char *why);
 /* So old the event may be that `happened` is told of: it was put after the log was last read to its
  * end. */
 int64_t gang_feed_age_ms(const struct gang_feed *feed);

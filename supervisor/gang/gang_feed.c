@@ -28,15 +28,11 @@ static void gang_feed_arm(struct gang_feed *feed)
 /* Fills in what an event of this member has as the next one of the log. */
 static void gang_feed_complete_event(const struct gang_feed *feed, struct gang_event *event)
 {
-	bool names_gone = event->kind == GANG_EVENT_ROUND || event->kind == GANG_EVENT_ENDED ||
-			  event->kind == GANG_EVENT_GONE;
-
 	event->number = feed->view.read + 1;
 	event->member = feed->here.member;
-	event->gone = names_gone ? feed->view.gone : 0;
 	if (event->kind != GANG_EVENT_GONE)
 		return;
-	event->saves = feed->here.begun || feed->here.holds_start || !feed->recalled;
+	event->saves = feed->here.begun || feed->here.holds_start;
 	event->step = event->saves ? feed->here.begun_step : 0;
 }
 
@@ -75,8 +71,19 @@ static int look_after_part(struct gang_feed *feed, uint32_t round, struct cancel
 {
 	struct snapshot_id id = {feed->options.attempt, round};
 
-	return storage_gang_look_after_part(feed->options.storage, id, feed->view.round.gone,
-					    &feed->work.fate, cancel, err);
+	return storage_gang_look_after_part(feed->options.storage, id, &feed->work.fate, cancel,
+					    err);
+}
+
+static int mark_gone(struct gang_feed *feed, struct err *err)
+{
+	struct snapshot_id id = {feed->options.attempt, feed->work.round};
+
+	for (uint32_t i = 0; i < feed->view.members; i++)
+		if (gang_view_does_without(&feed->view, i) &&
+		    storage_gang_mark_gone(feed->options.storage, id, i, &feed->cancel, err) < 0)
+			return -1;
+	return 0;
 }
 
 /* Another attempt has been claimed behind it, or so many that its own claim is not kept any more.
@@ -102,9 +109,6 @@ static int do_work(struct gang_feed *feed, struct err *err)
 	struct gang_event *event = &feed->work.event;
 
 	switch (feed->work.kind) {
-	case FEED_RECALLS:
-		return storage_gang_recall(storage, feed->options.from, GANG_EMPTIES_TO_LEARN,
-					   &feed->work.without, &feed->cancel, err);
 	case FEED_READS:
 		return storage_gang_read(storage, attempt, event->number, event, &feed->work.there,
 					 &feed->cancel, err);
@@ -115,6 +119,8 @@ static int do_work(struct gang_feed *feed, struct err *err)
 		return list_parts(feed, err);
 	case FEED_LOOKS_WHETHER_OVER:
 		return look_whether_over(feed, err);
+	case FEED_MARKS_GONE:
+		return mark_gone(feed, err);
 	case FEED_LOOKS_AFTER_PART:
 		return look_after_part(feed, feed->work.round, &feed->cancel, err);
 	}
@@ -151,7 +157,6 @@ bool gang_feed_is_settled(const struct gang_feed *feed, uint32_t round)
 
 static void note_committed(struct gang_feed *feed)
 {
-	gang_heard_note(&feed->heard, &feed->view, NULL, clock_monotonic_ms());
 	gang_feed_note_settled(feed);
 	feed->heard_ms = clock_monotonic_ms();
 }
@@ -178,25 +183,24 @@ static void note_given(struct gang_here *here, uint32_t round)
 	here->learned = here->empties >= GANG_EMPTIES_TO_LEARN;
 }
 
-void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, enum gang_part_end end,
-			       bool put, const char *why)
+void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, bool durable,
+			       enum gang_part_fate fate, bool put, const char *why)
 {
 	struct gang_here *here = &feed->here;
 
 	gang_here_note_part_ended(here, round, put);
-	if (end == GANG_PART_COMMITTED) {
+	if (durable) {
 		gang_view_committed(&feed->view, round);
 		note_given(here, round);
 		note_committed(feed);
-	} else if (end == GANG_PART_COMMITTED_EARLIER || end == GANG_PART_UNFIT) {
-		gang_feed_note_fate(feed, round,
-				    end == GANG_PART_UNFIT ? GANG_FATE_UNFIT : GANG_FATE_COMMITTED);
+	} else if (fate == GANG_FATE_COMMITTED || fate == GANG_FATE_UNFIT) {
+		gang_feed_note_fate(feed, round, fate);
 	} else if (here->given == round) {
-		if (end == GANG_PART_IMPOSSIBLE)
+		if (fate == GANG_FATE_VOID)
 			gang_here_forget_step(here, here->given_step);
 		here->given = 0;
 	}
-	if (end == GANG_PART_IMPOSSIBLE || end == GANG_PART_UNFIT) {
+	if (!durable && (fate == GANG_FATE_VOID || fate == GANG_FATE_UNFIT)) {
 		here->unable = round;
 		text_set(feed->reason, sizeof(feed->reason), why);
 		here->unable_reason = feed->reason;
@@ -314,11 +318,10 @@ static void fold_event(struct gang_feed *feed, const struct gang_event *event)
 	struct gang_round before = feed->view.round;
 	uint64_t request;
 
-	if (!gang_view_fold(&feed->view, event)) {
+	if (!gang_view_fold(&feed->view, event, clock_monotonic_ms())) {
 		log_debug("event %u of the gang makes no sense", event->number);
 		return;
 	}
-	gang_heard_note(&feed->heard, &feed->view, event, clock_monotonic_ms());
 	request = take_from_outbox(feed, event);
 	if (before.state == GANG_ROUND_OPEN && feed->view.round.state == GANG_ROUND_OVER) {
 		feed->here.over_ms = clock_monotonic_ms();
@@ -362,19 +365,6 @@ static void note_failure(struct gang_feed *feed)
 		log_debug("the log of the gang: %s", err->text);
 }
 
-/* Two in a row say that it saves none; one that it has is not replaced by one that has none. */
-static void note_recalled(struct gang_feed *feed)
-{
-	struct gang_here *here = &feed->here;
-
-	feed->recalled = true;
-	here->holds_start = !snapshot_id_is_none(feed->options.from) && feed->work.without == 0;
-	if (here->generation > 0)
-		return;
-	here->empties += feed->work.without;
-	here->learned = here->empties >= GANG_EMPTIES_TO_LEARN;
-}
-
 /* Something was read, or nothing is there. */
 static void note_looked(struct gang_feed *feed)
 {
@@ -409,12 +399,6 @@ static void gang_feed_on_worked(void *arg)
 		return;
 	if (!feed->work.worked) {
 		note_failure(feed);
-		/* The log is read without it; but then nothing is known that lets a part be without
-		 * a checkpoint. */
-		if (feed->work.kind == FEED_RECALLS && feed->failures >= FAILURES_SAID) {
-			feed->recalled = true;
-			feed->here.holds_start = !snapshot_id_is_none(feed->options.from);
-		}
 		feed->unread = false;
 		feed->pause_ms = GANG_PAUSE_MOST_MS;
 		gang_feed_arm(feed);
@@ -426,10 +410,10 @@ static void gang_feed_on_worked(void *arg)
 		note_looked(feed);
 	if (feed->work.kind == FEED_LOOKS_WHETHER_OVER)
 		note_whether_over(feed);
-	else if (feed->work.kind == FEED_RECALLS)
-		note_recalled(feed);
 	else if (feed->work.kind == FEED_LISTS_PARTS)
 		note_parts(feed);
+	else if (feed->work.kind == FEED_MARKS_GONE)
+		feed->marked = feed->work.round;
 	else if (feed->work.kind == FEED_LOOKS_AFTER_PART)
 		gang_feed_note_fate(feed, feed->work.round, feed->work.fate);
 	else if (feed->work.there)
@@ -508,6 +492,17 @@ static bool awaits_sharers(const struct gang_feed *feed, const struct gang_round
 	return gives(decision) && feed->options.sharers && feed->sharers_given != decision->round;
 }
 
+/* The lowest member of the round says in the store who had gone, before it gives its own part. */
+static bool must_mark(const struct gang_feed *feed, const struct gang_round_decision *decision)
+{
+	uint32_t first = 0;
+
+	while (first < feed->view.members && gang_view_does_without(&feed->view, first))
+		first++;
+	return gives(decision) && feed->view.round.gone > 0 && first == feed->here.member &&
+	       feed->marked != decision->round;
+}
+
 static void tell_answered(struct gang_feed *feed)
 {
 	uint32_t notice = gang_rounds_notice(&feed->view, &feed->here);
@@ -576,10 +571,7 @@ static struct gang_round_decision decide(struct gang_feed *feed)
 
 	look_here(feed);
 	decision = gang_rounds_decide(&feed->view, &feed->here);
-	/* What the final round takes of a member depends on it. */
-	if (!feed->recalled && feed->view.round.final)
-		decision = (struct gang_round_decision){.action = GANG_WAIT, .again_ms = INT64_MAX};
-	if (gives(&decision) && !awaits_sharers(feed, &decision)) {
+	if (gives(&decision) && !awaits_sharers(feed, &decision) && !must_mark(feed, &decision)) {
 		feed->options.give(feed->options.arg, &decision);
 		/* What it answers is in the log before the commit. */
 		if (feed->here.given == decision.round)
@@ -627,9 +619,7 @@ static void gang_feed_go_on(struct gang_feed *feed)
 
 	if (feed->busy)
 		return;
-	if (!feed->recalled) {
-		start_work(feed, FEED_RECALLS);
-	} else if (feed->unread) {
+	if (feed->unread) {
 		feed->work.event = (struct gang_event){.number = feed->view.read + 1};
 		start_work(feed, FEED_READS);
 	} else if (feed->in_doubt) {
@@ -640,6 +630,9 @@ static void gang_feed_go_on(struct gang_feed *feed)
 		append_event(feed, &event);
 	} else if (feed->outbox_count > 0) {
 		append_event(feed, &feed->outbox[0].event);
+	} else if (must_mark(feed, &decision)) {
+		feed->work.round = decision.round;
+		start_work(feed, FEED_MARKS_GONE);
 	} else if (feed->look_due && (awaits_sharers(feed, &decision) || looks_after)) {
 		feed->look_due = false;
 		feed->work.round = decision.round;
@@ -728,7 +721,7 @@ void gang_feed_tell_notice(struct gang_feed *feed, struct gang_event *event)
 
 json_t *gang_feed_status(const struct gang_feed *feed)
 {
-	return gang_status_json(&feed->view, &feed->here, &feed->heard, clock_monotonic_ms(),
+	return gang_status_json(&feed->view, &feed->here, clock_monotonic_ms(),
 				feed->options.attempt, feed->options.hosts);
 }
 
@@ -748,9 +741,11 @@ int gang_feed_start(struct gang_feed *feed, const struct gang_feed_options *opti
 {
 	fault_point("before_gang_feed");
 	feed->options = *options;
-	feed->view = gang_view_new(options->identity.members);
+	feed->view = gang_view_new(options->identity.members, clock_monotonic_ms());
 	feed->here = gang_here_new(options->identity.member);
-	feed->heard = gang_heard_new(options->identity.members, clock_monotonic_ms());
+	feed->here.holds_start = options->has_start && options->without == 0;
+	feed->here.empties = options->without;
+	feed->here.learned = options->without >= GANG_EMPTIES_TO_LEARN;
 	feed->timer.fired = on_feed_due;
 	feed->pause_ms = GANG_PAUSE_FIRST_MS;
 	feed->read_every_ms = read_every_ms();
@@ -784,7 +779,6 @@ void gang_feed_release(struct gang_feed *feed)
 {
 	gang_feed_stop(feed);
 	gang_view_release(&feed->view);
-	gang_heard_release(&feed->heard);
 }
 
 /*
@@ -808,10 +802,20 @@ static int catch_up(struct gang_feed *feed, struct cancel *cancel, struct err *e
 		if (storage_gang_read(feed->options.storage, feed->options.attempt,
 				      feed->view.read + 1, &event, &there, cancel, err) < 0)
 			return -1;
-		if (there && !gang_view_fold(&feed->view, &event))
+		if (there && !gang_view_fold(&feed->view, &event, clock_monotonic_ms()))
 			return err_set(err, ERR_CORRUPT, "event %u makes no sense", event.number);
 	}
 	return 0;
+}
+
+void gang_feed_read_rest(struct gang_feed *feed, int64_t until_ms)
+{
+	struct cancel soon = CANCEL_AT(until_ms);
+	struct err err;
+
+	gang_feed_stop(feed);
+	if (catch_up(feed, &soon, &err) < 0)
+		log_debug("the end of the log is not read: %s", err.text);
 }
 
 /* What another one appends at the same time is read first, and may change it. */
@@ -857,8 +861,7 @@ void gang_feed_say_last_word(struct gang_feed *feed)
 	struct cancel soon = CANCEL_AT(clock_monotonic_ms() + LAST_WORD_MS);
 	struct err err;
 
-	if (!feed->leaves_alone || !gang_feed_is_running(feed) ||
-	    feed->view.ends[feed->here.member] == GANG_HAS_GONE)
+	if (!feed->leaves_alone || feed->view.ends[feed->here.member] == GANG_HAS_GONE)
 		return;
 	gang_feed_stop(feed);
 	while (try_last_word(feed, &soon, &err) < 0)

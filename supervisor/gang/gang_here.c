@@ -103,7 +103,6 @@ void gang_here_note_complete(struct gang_here *here, const struct gang_view *vie
 		add_step(here, step);
 	here->before = here->step;
 	here->step = step;
-	here->completed_ms = here->now_ms;
 }
 
 void gang_here_note_gone(struct gang_here *here)
@@ -150,6 +149,7 @@ void gang_here_note_fate(struct gang_here *here, struct gang_view *view, uint32_
 {
 	switch (fate) {
 	case GANG_FATE_LIES:
+	case GANG_FATE_OVER:
 		return;
 	case GANG_FATE_COMMITTED:
 		gang_view_committed(view, round);

@@ -30,34 +30,6 @@ static bool is_named(const char *word, const char *program)
 	return strncmp(name, program, length) == 0 && (!name[length] || name[length] == '.');
 }
 
-/* The command behind `env`, its options and variables; NULL: there is none, or it is one text. */
-static const char *const *skip_env(const char *const *argv)
-{
-	static const char *const with_value[] = {"-u", "--unset", "-C", "--chdir", NULL};
-
-	for (argv++; *argv && (**argv == '-' || strchr(*argv, '=')); argv++) {
-		if (text_starts(*argv, "-S") || text_starts(*argv, "--split-string"))
-			return NULL;
-		if (text_is_one_of(*argv, with_value) && argv[1])
-			argv++;
-	}
-	return *argv ? argv : NULL;
-}
-
-/* The word behind `python ... -m`; NULL: it runs no module. */
-static const char *python_module(const char *const *argv)
-{
-	if (!text_starts(text_last_part(*argv), "python"))
-		return NULL;
-	for (argv++; *argv && **argv == '-'; argv++) {
-		if (text_equal(*argv, "-m"))
-			return argv[1];
-		if ((text_equal(*argv, "-X") || text_equal(*argv, "-W")) && argv[1])
-			argv++;
-	}
-	return NULL;
-}
-
 /* DeepSpeed's launcher may be started on each machine. */
 static bool is_of_one_machine(const char *const *argv)
 {
@@ -67,19 +39,33 @@ static bool is_of_one_machine(const char *const *argv)
 	return false;
 }
 
-const char *gang_launcher_of_all(const char *const *argv)
+/* What stands before the program: env and python, their options, and variables. */
+static bool is_before_program(const char *word)
 {
-	const char *module;
+	return is_named(word, "env") || *word == '-' || strchr(word, '=') ||
+	       text_starts(text_last_part(word), "python");
+}
 
-	while (argv && *argv && is_named(*argv, "env"))
-		argv = skip_env(argv);
-	if (!argv || !*argv || is_of_one_machine(argv))
+/* PURE. The word by which a command starts the job on all machines by itself, from this one; NULL:
+ * there is none, or that is not certain. Then one supervisor stands for all of them, and what a
+ * launcher says of several machines is meant for that command. What is started on each machine
+ * (torchrun, accelerate) is none. */
+static const char *find_launcher_of_all(const char *const *argv)
+{
+	const char *before = "";
+
+	if (is_of_one_machine(argv))
 		return NULL;
+	for (; *argv && is_before_program(*argv); argv++)
+		before = *argv;
+	if (!*argv)
+		return NULL;
+	if (text_equal(before, "-m"))
+		return text_is_one_of(*argv, launcher_modules) ? *argv : NULL;
 	for (const char *const *program = launcher_programs; *program; program++)
 		if (is_named(*argv, *program))
 			return text_last_part(*argv);
-	module = python_module(argv);
-	return text_is_one_of(module, launcher_modules) ? module : NULL;
+	return NULL;
 }
 
 /* --- what a launcher says ---
@@ -670,19 +656,16 @@ static const struct gang_source *find_other_tasks(const struct gang_sources *sou
 static int say_two_numbers(const struct gang_sources *sources, const struct gang_source *several,
 			   const struct gang_source *certain, struct err *why)
 {
-	if (!several)
-		return err_set(why, ERR_UNFIT, "%s is %s, and %s says %u", sources->elastic_from,
-			       sources->elastic, certain->members.from, certain->members.value);
-	if (several->started.value == 0)
-		return err_set(why, ERR_UNFIT,
-			       "%s says that this is machine %u, and %s that the job has %u",
-			       several->index.from, several->index.value, certain->members.from,
-			       certain->members.value);
-	if (several == certain)
-		return err_set(why, ERR_UNFIT, "the %u of %s are all on this machine",
-			       several->started.value, several->started.from);
-	return err_set(why, ERR_UNFIT, "%s says %u, and %s says %u", several->started.from,
-		       several->started.value, certain->members.from, certain->members.value);
+	const struct said *says = several && several->started.value == 0 ? &several->index
+				  : several                              ? &several->started
+									 : NULL;
+	char number[16];
+
+	snprintf(number, sizeof(number), "%u", says ? says->value : 0);
+	return err_set(why, ERR_UNFIT, "%s is %s, and %s says that the job has %u machine%s",
+		       says ? says->from : sources->elastic_from, says ? number : sources->elastic,
+		       certain->members.from, certain->members.value,
+		       certain->members.value == 1 ? "" : "s");
 }
 
 /* Whether the launcher has started one training of several machines, and says all of it. -1: it is
@@ -722,7 +705,7 @@ static bool is_by_itself(const struct gang_environment *environment,
 			 struct gang_identity *identity)
 {
 	const struct gang_source *several = find_several(sources);
-	const char *launcher = gang_launcher_of_all(argv);
+	const char *launcher = find_launcher_of_all(argv);
 	bool stands_for_all = launcher && is_first(environment, identity->index);
 	bool inside = inside_run(environment->get, environment->arg);
 	char why[256];

@@ -72,16 +72,4 @@ int gang_identity_find(const char *gang, const char *member, gang_getenv_fn get,
  * so that the command of all is the same. */
 void gang_identity_blank(json_t *command);
 
-/* --- a command that starts the job on all machines --- */
-
-/*
- * PURE. Whether the command to run starts the job on all machines by itself, from this one: then
- * one supervisor stands for all of them, and what a launcher says of several machines is meant for
- * that command. Only what can be told for certain: the program, behind `env` and `python -m` too.
- * What is started on each machine (torchrun, accelerate) is none.
- */
-
-/* `argv` ends with NULL. The word that says so, of `argv`; NULL: none does. */
-const char *gang_launcher_of_all(const char *const *argv);
-
 #endif

@@ -95,6 +95,12 @@ struct gang_view {
 	/* Of each member. */
 	enum gang_member_end *ends;
 	uint32_t ended, left;
+	/* When each member was last known to live, by what has come to this one through the store.
+	 * A member says nothing while its job trains, and a killed one says nothing of that. An
+	 * event is a sign of whoever has put it. A commit is one of all: each has given its part
+	 * after the round was opened (`opened_ms`), and how long after is not known. Times are of
+	 * the monotonic clock, when this member has read of it. */
+	int64_t *heard_ms, opened_ms;
 	/* Of each member: it has said since the newest failure of a job that its own goes on. */
 	bool *lives;
 	/* Of each member; the newest event of them; and how many have gone. */
@@ -107,12 +113,14 @@ struct gang_view {
 	bool parted;
 };
 
-struct gang_view gang_view_new(uint32_t members);
+/* All have come to the start. */
+struct gang_view gang_view_new(uint32_t members, int64_t now_ms);
 void gang_view_release(struct gang_view *view);
 AUTO(struct gang_view, gang_view_release);
 
-/* The next event. False, and nothing is changed: it is not the next one, or makes no sense. */
-bool gang_view_fold(struct gang_view *view, const struct gang_event *event);
+/* The next event, read at `now_ms`. False, and nothing is changed: it is not the next one, or makes
+ * no sense. */
+bool gang_view_fold(struct gang_view *view, const struct gang_event *event, int64_t now_ms);
 /* The snapshot of the round is in the store. */
 void gang_view_committed(struct gang_view *view, uint32_t round);
 /* Whether the member had gone when the newest round was opened: it gives no part in it. */
@@ -167,11 +175,9 @@ struct gang_here {
 	/* When the newest GANG_EVENT_GONE of one that saves was read here; and from when on what
 	 * the job begins is seen to be begun after that. 0: none has gone; INT64_MAX: not yet. */
 	int64_t gone_read_ms, gone_seen_ms;
-	/* Steps in a second, since the first one was complete; 0: not known. When the newest step
-	 * was complete. */
+	/* Steps in a second, since the first one was complete; 0: not known. */
 	double pace;
 	int64_t first_step, first_ms;
-	int64_t completed_ms;
 	/* The job has begun anew within the attempt (gang_here.c), or its steps have fallen back:
 	 * the rounds up to `fallen` were open then, and no checkpoint up to `stale` is given any
 	 * more; nor is one that a member that has gone may have a part of. `anew`: the log is not
@@ -434,32 +440,6 @@ struct gang_end_decision gang_leave_decide(const struct gang_view *view,
  * has given a part in an open round is in the store alone.
  */
 
-/*
- * When each member was last known to live, by what has come to this one through the store. A
- * member says nothing while its job trains, and a killed one says nothing of that: so how long it
- * is since then is all that is known of the others from afar.
- *
- * An event is a sign of whoever has put it. The start is one of all, and so is a commit, which has
- * the parts of all: each has given its own after the round was opened, and how long after is not
- * known. Times are those of the monotonic clock, at which this member has read of it.
- */
-struct gang_heard {
-	int64_t *ms; /* of each member */
-	uint32_t members;
-	/* The newest round, and when it was opened; the newest that is known to be committed. */
-	uint32_t round, committed;
-	int64_t opened_ms;
-};
-
-/* All have come to the start. */
-struct gang_heard gang_heard_new(uint32_t members, int64_t now_ms);
-void gang_heard_release(struct gang_heard *heard);
-AUTO(struct gang_heard, gang_heard_release);
-
-/* `event` was folded into the view; NULL: something else was told to it. */
-void gang_heard_note(struct gang_heard *heard, const struct gang_view *view,
-		     const struct gang_event *event, int64_t now_ms);
-
 /* So many members are listed; of more, those that do not go on come first. */
 #define GANG_STATUS_MEMBERS_MOST 512
 
@@ -471,9 +451,8 @@ void gang_heard_note(struct gang_heard *heard, const struct gang_view *view,
  * not ended" of another comes with `heard_seconds`. `hosts`: of all, in their order. The caller
  * decrefs.
  */
-json_t *gang_status_json(const struct gang_view *view, const struct gang_here *here,
-			 const struct gang_heard *heard, int64_t now_ms, uint32_t attempt,
-			 const json_t *hosts);
+json_t *gang_status_json(const struct gang_view *view, const struct gang_here *here, int64_t now_ms,
+			 uint32_t attempt, const json_t *hosts);
 
 /* --- gang_here.c: has the job begun anew? --- */
 

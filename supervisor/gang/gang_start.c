@@ -16,19 +16,6 @@
 /* Others append at the same time. */
 #define APPENDS_MOST 1000
 
-/* An event of a newer program is one of those that say nothing of a start. */
-static int read_event(struct storage *storage, uint32_t attempt, uint32_t number,
-		      struct gang_event *event, bool *there, struct cancel *cancel, struct err *err)
-{
-	struct err own = {0};
-
-	if (storage_gang_read(storage, attempt, number, event, there, cancel, &own) == 0)
-		return 0;
-	*event = (struct gang_event){.kind = GANG_EVENT_REQUEST};
-	*there = own.kind == ERR_VERSION;
-	return *there ? 0 : err_set(err, own.kind, "%s", own.text);
-}
-
 /* The number of the last event, and what it is; 0: there is none. Since there are no gaps, the end
  * is found without reading all. */
 static int find_last(struct storage *storage, uint32_t attempt, uint32_t *last,
@@ -42,7 +29,7 @@ static int find_last(struct storage *storage, uint32_t attempt, uint32_t *last,
 	for (uint32_t step = 1; beyond == 0 || beyond - *last > 1;) {
 		uint32_t number = beyond == 0 ? *last + step : *last + (beyond - *last) / 2;
 
-		if (read_event(storage, attempt, number, &found, &there, cancel, err) < 0)
+		if (storage_gang_read(storage, attempt, number, &found, &there, cancel, err) < 0)
 			return -1;
 		if (there) {
 			*last = number;
@@ -143,8 +130,9 @@ static int look_at_first(struct gang_start *start, struct err *err)
 	const struct gang_event *first = &start->first;
 	bool there = false;
 
-	if (start->claim.members > 1 && read_event(start->storage, start->claim.attempt, 1,
-						   &start->first, &there, start->cancel, err) < 0)
+	if (start->claim.members > 1 &&
+	    storage_gang_read(start->storage, start->claim.attempt, 1, &start->first, &there,
+			      start->cancel, err) < 0)
 		return -1;
 	if (!there)
 		start->first_kind = GANG_FIRST_NONE;
@@ -256,24 +244,18 @@ static int refuse_by_roster(struct gang_start *start, const struct gang_roster *
 		return err_set(err, ERR_INVALID, "not started: %s%s cannot take part: %s", who, by,
 			       reason[0] ? reason : "its log says why");
 	}
-	if (roster->state == ROSTER_TWICE) {
-		start->tells_all = true;
-		return err_set(err, ERR_INVALID,
-			       "not started: %s and %s are both member %u of this gang: give each "
-			       "its own --member",
-			       host_or(self->own.host, "this machine"), by, self->own.member);
-	}
-	if (roster->state == ROSTER_CONTRADICTED)
-		return err_set(err, ERR_INVALID,
-			       "not started: the gang has %u members here; at member %u (%s) it "
-			       "has %u: give all the same --gang",
-			       self->own.members, roster->by.member, by, roster->by.members);
-	if (roster->state == ROSTER_DOUBLED)
+	start->tells_all |= roster->state == ROSTER_TWICE;
+	if (roster->state == ROSTER_TWICE || roster->state == ROSTER_DOUBLED)
 		return err_set(err, ERR_INVALID,
 			       "not started: %s and %s are both member %u of this gang: give each "
 			       "its own --member",
 			       by, host_or(roster->with.host, "another machine"),
 			       roster->by.member);
+	if (roster->state == ROSTER_CONTRADICTED)
+		return err_set(err, ERR_INVALID,
+			       "not started: the gang has %u members here; at member %u (%s) it "
+			       "has %u: give all the same --gang",
+			       self->own.members, roster->by.member, by, roster->by.members);
 	if (roster->state == ROSTER_OUTRUN)
 		return err_set(err, ERR_INVALID,
 			       "not started: the whole gang has been started once more, on %s "
@@ -293,16 +275,6 @@ static int start_end_explain(struct gang_start *start, const struct start_decisi
 	switch (decision->end) {
 	case START_END_ROSTER:
 		return refuse_by_roster(start, &decision->roster, err);
-	case START_END_STALE:
-		return err_set(err, ERR_INVALID,
-			       "not started: attempt %u, claimed on %s, has another machine as "
-			       "member %u: this one is stale",
-			       claim->attempt, claim->host, start->self.own.member);
-	case START_END_OUTRUN:
-		return err_set(err, ERR_INVALID,
-			       "not started: attempt %u, claimed on %s, is of a later start of "
-			       "the whole gang: that start counts, and this one is over",
-			       claim->attempt, claim->host);
 	case START_END_REFUSED:
 		start->is_refused = true;
 		return err_set(err, ERR_INVALID,
@@ -512,8 +484,8 @@ static int make_sure(struct gang_start *start, bool *start_it, struct err *err)
 
 	*start_it = false;
 	for (uint32_t number = 2; there && !over; number++) {
-		if (read_event(start->storage, attempt, number, &event, &there, start->cancel,
-			       err) < 0)
+		if (storage_gang_read(start->storage, attempt, number, &event, &there,
+				      start->cancel, err) < 0)
 			return -1;
 		over = there && event.kind == GANG_EVENT_OVER;
 	}

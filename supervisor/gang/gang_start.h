@@ -69,7 +69,7 @@ struct gang_roster {
 	uint32_t there;
 	/* WAITING: the first member that has not come. */
 	uint32_t missing;
-	/* REPLACED, TWICE, OUTRUN, CONTRADICTED, REFUSED: by this one; DOUBLED: these two. */
+	/* REPLACED, OUTRUN, CONTRADICTED, REFUSED: by this one; TWICE, DOUBLED: these two. */
 	struct gang_join by, with;
 };
 
@@ -124,12 +124,9 @@ enum start_step {
 };
 
 enum start_end {
-	/* The roster says why (`by`). */
+	/* The roster says why (`by`); or the newest attempt, which has another process as this
+	 * member, that came later, or is of a later start. */
 	START_END_ROSTER,
-	/* The newest attempt has another process as this member, which came later; or it is of a
-	 * later start. */
-	START_END_STALE,
-	START_END_OUTRUN,
 	/* It was claimed while this one waited, and is not of a gang of so many members. */
 	START_END_OTHER_GANG,
 	/* Another member has said in the log that it cannot be one. */

@@ -5,19 +5,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct gang_view gang_view_new(uint32_t members)
+static void note_heard_of_all(struct gang_view *view, int64_t at_ms)
 {
-	return (struct gang_view){
+	for (uint32_t i = 0; i < view->members; i++)
+		if (view->heard_ms[i] < at_ms)
+			view->heard_ms[i] = at_ms;
+}
+
+struct gang_view gang_view_new(uint32_t members, int64_t now_ms)
+{
+	struct gang_view view = {
 		.members = members,
+		.heard_ms = memory_new(members * sizeof(int64_t)),
 		.ends = memory_new(members * sizeof(enum gang_member_end)),
 		.lives = memory_new(members * sizeof(bool)),
 		.gone_at = memory_new(members * sizeof(struct gang_gone)),
 		.steps = memory_new(members * sizeof(struct gang_steps)),
 	};
+
+	note_heard_of_all(&view, now_ms);
+	return view;
 }
 
 void gang_view_release(struct gang_view *view)
 {
+	free(view->heard_ms);
 	free(view->ends);
 	free(view->lives);
 	free(view->gone_at);
@@ -39,6 +51,7 @@ void gang_view_committed(struct gang_view *view, uint32_t round)
 	if (round != view->round.number)
 		return;
 	view->round.state = GANG_ROUND_COMMITTED;
+	note_heard_of_all(view, view->opened_ms);
 	note_answered(view);
 	view->failures = 0;
 	for (uint32_t i = 0; i < view->members; i++)
@@ -171,16 +184,6 @@ bool gang_view_is_first(const struct gang_view *view, uint32_t member)
 	return view->members == 0 || view->gone_at[member].event == 0;
 }
 
-/* What names the member that has gone last names the one that is known here: all that are folded
- * are in the log, and there are no others. */
-static bool knows_gone(const struct gang_view *view, const struct gang_event *event)
-{
-	bool names = event->kind == GANG_EVENT_ROUND || event->kind == GANG_EVENT_ENDED ||
-		     event->kind == GANG_EVENT_GONE;
-
-	return !names || event->gone == view->gone;
-}
-
 static void fold_known(struct gang_view *view, const struct gang_event *event)
 {
 	switch (event->kind) {
@@ -212,12 +215,18 @@ static void fold_known(struct gang_view *view, const struct gang_event *event)
 	}
 }
 
-bool gang_view_fold(struct gang_view *view, const struct gang_event *event)
+bool gang_view_fold(struct gang_view *view, const struct gang_event *event, int64_t now_ms)
 {
-	if (event->number != view->read + 1 || event->member >= view->members ||
-	    !knows_gone(view, event))
+	if (event->number != view->read + 1 || event->member >= view->members)
 		return false;
 	view->read = event->number;
 	fold_known(view, event);
+	if (view->round.number == event->number)
+		view->opened_ms = now_ms;
+	/* A machine that has come anew is another one. */
+	if (event->kind == GANG_EVENT_GO)
+		note_heard_of_all(view, now_ms);
+	else if (event->kind != GANG_EVENT_OVER)
+		view->heard_ms[event->member] = now_ms;
 	return true;
 }

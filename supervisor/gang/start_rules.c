@@ -177,6 +177,8 @@ struct gang_roster gang_roster_judge(const struct gang_join *joins, size_t count
 	enter_members(joins, count, listed, view.whole && listed->launch.id[0], found, &roster);
 	count_members(found, own, &roster);
 	judge_others(joins, count, listed, view.settled, &roster, &doubtful);
+	if (roster.state == ROSTER_TWICE)
+		roster.with = *listed;
 	if (roster.state != ROSTER_WAITING)
 		return roster;
 	if (doubtful && roster.by.members > 0)
@@ -220,6 +222,17 @@ static struct start_decision decide_named(const struct gang_self *self,
 		return only(START_STEP_RESTORE);
 	return only(self->own.member == 0 && seen->all_ready ? START_STEP_GO
 							     : START_STEP_WAIT_FOR_READY);
+}
+
+/* The newest attempt has another process in the place of this one, which came later. */
+static struct start_decision end_by_claim(enum gang_roster_state state,
+					  const struct gang_claim *claim)
+{
+	return (struct start_decision){
+		.step = START_STEP_END,
+		.end = START_END_ROSTER,
+		.roster = {.state = state, .by = claim->own},
+	};
 }
 
 /* The newest attempt is one of others, which came later. */
@@ -266,12 +279,12 @@ static struct start_decision decide_join(const struct gang_self *self, const str
 	const struct gang_claim *claim = seen->claim;
 
 	if (is_outrun(&self->own, claim))
-		return end_by(START_END_OUTRUN);
+		return end_by_claim(ROSTER_OUTRUN, claim);
 	if (self->joined && claim->members != self->own.members)
 		return end_by(START_END_OTHER_GANG);
 	/* How old it is it knows once it has joined. */
 	if (self->joined && is_stale(&self->own, claim))
-		return end_by(START_END_STALE);
+		return end_by_claim(ROSTER_REPLACED, claim);
 	return only(START_STEP_JOIN);
 }
 
@@ -291,7 +304,7 @@ static struct start_decision decide_joined(const struct gang_self *self,
 	};
 
 	if (!named && is_stale(&self->own, claim))
-		return end_by(START_END_STALE);
+		return end_by_claim(ROSTER_REPLACED, claim);
 	if (decision.roster.state > ROSTER_COMPLETE)
 		decision.step = START_STEP_END;
 	else if (!is_over && same_gang && seen->first == GANG_FIRST_NONE)

@@ -162,7 +162,7 @@ static void take_part(struct job *job, const struct snapshot_round *round)
 				    round->older ? round->step : feed->here.step, false);
 		snapshot_queue_take_round(job->snapshots, round);
 	} else if (round->final && tracker_look(job->tracker, false, false).holds_less) {
-		gang_feed_note_part_ended(feed, round->number, GANG_PART_IMPOSSIBLE, false,
+		gang_feed_note_part_ended(feed, round->number, false, GANG_FATE_VOID, false,
 					  "its newest checkpoint is not whole");
 	} else {
 		job_post(job, (struct job_event){.kind = JOB_EV_GANG_ROUND});
@@ -179,7 +179,6 @@ static void give_part(void *arg, const struct gang_round_decision *decision)
 		.generation = known ? feed->here.generation : job->model.newest.generation,
 		.beside = decision->action == GANG_GIVE_BESIDE,
 		.final = feed->view.round.final,
-		.gone = feed->view.round.gone,
 		.older = decision->older,
 		.step = decision->step,
 	};
@@ -204,17 +203,14 @@ static void give_part(void *arg, const struct gang_round_decision *decision)
 void job_note_part_ended(struct job *job, const struct snapshot_outcome *outcome)
 {
 	const struct save_result *result = &outcome->result;
-	enum gang_part_end end =
-		outcome->durable                  ? GANG_PART_COMMITTED
-		: result->gang_committed          ? GANG_PART_COMMITTED_EARLIER
-		: result->gang_unfit              ? GANG_PART_UNFIT
-		: outcome->never || result->empty ? GANG_PART_IMPOSSIBLE
-						  : GANG_PART_FAILED;
+	enum gang_part_fate fate = result->gang_fate;
 
 	if (!gang_feed_is_running(&job->in_gang.feed))
 		return;
-	gang_feed_note_part_ended(&job->in_gang.feed, outcome->id.sequence, end, result->gang_put,
-				  outcome->err.text);
+	if (fate == GANG_FATE_LIES && (outcome->never || result->empty))
+		fate = GANG_FATE_VOID;
+	gang_feed_note_part_ended(&job->in_gang.feed, outcome->id.sequence, outcome->durable, fate,
+				  result->gang_put, outcome->err.text);
 }
 
 /* --- what has happened at other members --- */
@@ -308,7 +304,8 @@ void job_start_gang_feed(struct job *job)
 		.attempt = job->resume.attempt.number,
 		.hosts = job->resume.hosts,
 		.sharers = job->resume.sharers,
-		.from = job->resume.from,
+		.has_start = !snapshot_id_is_none(job->resume.from),
+		.without = job->resume.without,
 		.look = look_at_job,
 		.committed = job_note_other_commit,
 		.give = give_part,

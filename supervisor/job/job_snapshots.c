@@ -215,6 +215,8 @@ void job_look_for_last_commit(struct job *job)
 		return;
 	job_note_other_commit(job, round, feed->here.put_generation);
 	gang_view_committed(&feed->view, round);
+	/* That it answers the notice may be known to another member, and said since. */
+	gang_feed_read_rest(feed, until_ms);
 	/* The others end by it: what this member has saved since is of no use then. */
 	if (job_has_pending(&job->model) && notice > 0 && feed->view.answered >= notice)
 		job_note_late_answer(&job->model);

@@ -369,6 +369,8 @@ struct resume_result {
 	/* what lies in the directory from before; empty if all is restored; owned */
 	struct path_list existing;
 	json_t *hosts; /* of all members of the gang, in their order; owned */
+	/* So many snapshots in a row, from `from` back, have no checkpoint of this member. */
+	unsigned without;
 	/* Of the members that have this checkpoint directory one restores and saves it. If it is
 	 * this one: which others it does so for, in the order of the members; NULL: none; owned. */
 	bool kept_by_other;

@@ -160,6 +160,8 @@ static int start_gang(struct start *start, struct gang_start *gang, struct err *
 			return -1;
 	}
 	start->result->hosts = json_incref(gang->claim.hosts);
+	start->result->without = storage_gang_recall(start->result->storage, start->result->from,
+						     GANG_EMPTIES_TO_LEARN, start->cancel);
 	if (start->request->gang.member == 0)
 		gang_start_sweep(gang);
 	return 0;

@@ -187,7 +187,6 @@ static void take_snapshot_worker(void *arg)
 		.frozen = confirm_still_complete,
 		.gang_beside = run->report.round.beside,
 		.gang_final = run->report.round.final,
-		.gang_gone = run->report.round.gone,
 		.gang_over = options->of_gang ? snapshot_round_is_settled : NULL,
 		.arg = run,
 	};
@@ -211,7 +210,7 @@ static void take_snapshot_worker(void *arg)
 		run->made_room =
 			storage_make_room(options->storage, options->attempt, options->retention,
 					  &run->forgotten, &queue->cancel, &run->report.err);
-	run->report.never = run->report.result.gang_unfit;
+	run->report.never = run->report.result.gang_fate == GANG_FATE_UNFIT;
 	run->report.took_ms = clock_monotonic_ms() - began;
 }
 

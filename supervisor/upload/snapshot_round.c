@@ -81,21 +81,16 @@ bool snapshot_round_find_kept(struct snapshot_run *run)
 {
 	const struct snapshot_queue_options *options = &run->owner->options;
 	struct snapshot_outcome *report = &run->report;
-	auto_free bool *gone = NULL;
 
 	if (options->kept_by_other && !report->round.beside)
 		run->kept = list_own_files(run);
 	if (!options->sharers)
 		return true;
 	run->kept = json_array();
-	gone = memory_new(options->members * sizeof(*gone));
-	if (storage_gang_find_gone(options->storage, report->id.attempt, report->round.gone, gone,
-				   &run->owner->cancel, &report->err) < 0)
-		return false;
 	for (uint32_t i = 0; i < options->members; i++) {
 		auto_json json_t *paths = NULL;
 
-		if (!options->sharers[i] || gone[i])
+		if (!options->sharers[i])
 			continue;
 		if (storage_gang_read_kept(options->storage, report->id, i, &paths,
 					   &run->owner->cancel, &report->err) < 0)

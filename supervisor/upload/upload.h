@@ -52,8 +52,6 @@ struct snapshot_round {
 	bool beside;
 	/* Each member gives its directory as it is: see struct save_request. */
 	bool final;
-	/* save_request.gang_gone. */
-	uint32_t gone;
 	/* Not the newest checkpoint, but that of `step`, which all members have; when it was
 	 * complete, in ms of CLOCK_MONOTONIC. */
 	bool older;

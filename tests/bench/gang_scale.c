@@ -373,7 +373,6 @@ static void save_part(void *arg)
 static void part_saved(void *arg)
 {
 	struct member *member = arg;
-	enum gang_part_end end = member->failed < 0 ? GANG_PART_FAILED : GANG_PART_COMMITTED;
 
 	member->saving = false;
 	if (member->failed < 0) {
@@ -384,7 +383,8 @@ static void part_saved(void *arg)
 		member->durable_ms = clock_monotonic_ms();
 		count_done();
 	}
-	gang_feed_note_part_ended(&member->feed, member->round, end, true, member->err.text);
+	gang_feed_note_part_ended(&member->feed, member->round, member->failed == 0, GANG_FATE_LIES,
+				  true, member->err.text);
 }
 
 static void on_committed(void *arg, uint32_t round, uint64_t generation)

@@ -341,7 +341,7 @@ def test_two_starts_at_once_are_told_apart_as_wholes(place):
         assert "step" not in run.out
     # Once the later one has begun as well.
     late = Gang(place, 2, 3, options=()).start(1, REPRIEVE_LAUNCH="first")
-    assert late.wait() == harness.EXIT_CONFIGURATION and "of a later start of the whole gang" in late.err, f"{late}"
+    assert late.wait() == harness.EXIT_CONFIGURATION and "that start counts, and this one is over" in late.err, f"{late}"
 
 
 SLURM = {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_NODES": "2", "SLURM_STEP_NUM_TASKS": "2"}

@@ -90,24 +90,6 @@ static const struct {
 		"            member 1 on b: goes on, has given its part\n"
 		"  round     000003-000012, step 300: open, 2 of 3 parts are there\n",
 		"train: running, attempt 3; durable: nothing yet"},
-	/* What is known on this machine is more than what was heard. */
-	{"{" HEAD ",\"gang\":{\"members\":4,\"member\":0,\"over\":false,\"round\":null,\"list\":["
-		"{\"member\":0,\"host\":\"a\",\"state\":\"goes on\"},"
-		"{\"member\":1,\"host\":\"a\",\"state\":\"has not ended\",\"heard_seconds\":700.5,"
-		"\"supervisor\":\"answers\"},"
-		"{\"member\":2,\"host\":\"b\",\"state\":\"has not ended\",\"heard_seconds\":95},"
-		"{\"member\":3,\"host\":\"a\",\"state\":\"has not ended\",\"heard_seconds\":2,"
-		"\"supervisor\":\"gone\"}]}}",
-		"train: running, attempt 3, pid 12 (supervisor 11)\n"
-		"  store     none\n"
-		"  durable   nothing yet\n"
-		"  notices   SIGTERM alone\n"
-		"  gang      member 0 of 4\n"
-		"            member 3 on a: its supervisor is gone\n"
-		"            member 0 on a: goes on\n"
-		"            member 1 on a: goes on\n"
-		"            member 2 on b: nothing heard for 1 min 35 s\n",
-		"train: running, attempt 3; durable: nothing yet"},
 	{"{" HEAD ",\"gang\":{\"members\":300,\"member\":0,\"over\":true,\"list\":["
 		"{\"member\":7,\"host\":\"x\",\"state\":\"has left\"}],\"round\":{\"id\":\"000003-000012\","
 		"\"step\":null,\"state\":\"left out\",\"why\":{\"member\":7,\"reason\":\"no disk\"}}}}",

@@ -172,19 +172,13 @@ static void is_dead_with_its_process(void **state)
 	assert_int_equal(read(ends[0], &byte, 1), 1);
 	assert_string_equal(look().job, "killed");
 	assert_int_equal(count_dead("/a"), 0);
-	assert_false(session_member_is_gone("killed", 3));
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_int_equal(look().count, 0);
 	assert_int_equal(count_dead("/a"), 1);
-	assert_true(session_member_is_gone("killed", 3));
-	assert_false(session_member_is_gone("killed", 0));
-	assert_false(session_member_is_gone("next", 3));
 	assert_false(file_directory_is_empty(above));
 	assert_int_equal(session_open("next", 0, NULL, &next, NULL), 0);
 	session_remove_dead(&next, "/a", BOOT);
-	/* It has removed what said so. */
-	assert_false(session_member_is_gone("killed", 3));
 	session_close(&next);
 	assert_true(file_directory_is_empty(above));
 	close(ends[0]);
@@ -261,10 +255,7 @@ static void leaves_to_others_what_is_theirs(void **state)
 	leave("c", 3, "/c", "boot-0");
 	leave("d", 4, NULL, "");
 	leave("e", 5, "/e", "");
-	assert_true(session_member_is_gone("b", 2));
 	start_in("/a");
-	/* Not to be taken for a member of the gang as it is now. */
-	assert_false(session_member_is_gone("b", 2));
 	assert_int_equal(count_dead("/a"), 0);
 	assert_int_equal(count_dead("/b"), 0);
 	assert_int_equal(count_dead("/c"), 0);

@@ -250,10 +250,10 @@ static const struct default_row default_rows[] = {
 		{"python"}, 1, 0, "SLURM_PROCID says which one this is, but that the 8 of SLURM_STEP_NUM_TASKS", "5"},
 	{"srun, several tasks on one node",
 		{"SLURM_STEP_NUM_NODES=1", "SLURM_STEP_NUM_TASKS=8", "SLURM_NODEID=0", "SLURM_PROCID=5"},
-		{"python"}, 1, 0, "the 8 of SLURM_STEP_NUM_TASKS are all on this machine", "5"},
+		{"python"}, 1, 0, "SLURM_STEP_NUM_TASKS is 8, and SLURM_STEP_NUM_NODES says that the job has 1 machine", "5"},
 	{"so with PMI2",
 		{"SLURM_STEP_NUM_NODES=1", "SLURM_STEP_NUM_TASKS=8", "SLURM_NODEID=0", "SLURM_PROCID=5",
-			"PMI_SIZE=8", "PMI_RANK=5"}, {"python"}, 1, 0, "the 8 of", "5"},
+			"PMI_SIZE=8", "PMI_RANK=5"}, {"python"}, 1, 0, "SLURM_STEP_NUM_TASKS is 8", "5"},
 	{"PMI2 on nodes",
 		{"SLURM_STEP_NUM_NODES=2", "SLURM_STEP_NUM_TASKS=8", "SLURM_NODEID=1", "SLURM_PROCID=5",
 			"PMI_SIZE=8", "PMI_RANK=5"}, {"python"}, 1, 0, "SLURM_STEP_NUM_TASKS", "5"},
@@ -268,9 +268,9 @@ static const struct default_row default_rows[] = {
 	{"torchrun, of a range of one", {0}, {"torchrun", "--nnodes=2:2", "--node-rank=1", "t.py"}, 2, 1, NULL, NULL},
 	{"torchrun, one by a range", {0}, {"torchrun", "--nnodes=1:1", "t.py"}, 1, 0, NULL, NULL},
 	{"torchrun, elastic, in a step", {"SLURM_STEP_NUM_NODES=1", "SLURM_STEP_NUM_TASKS=2", "SLURM_PROCID=1"},
-		{"torchrun", "--nnodes=1:4", "t.py"}, 1, 0, "the 2 of SLURM_STEP_NUM_TASKS", "1"},
+		{"torchrun", "--nnodes=1:4", "t.py"}, 1, 0, "SLURM_STEP_NUM_TASKS is 2", "1"},
 	{"torchrun, elastic, on one machine", {"PET_NNODES=1"}, {"torchrun", "--nnodes=1:4", "t.py"}, 0, 0,
-		"--nnodes is 1:4, and PET_NNODES says 1", NULL},
+		"--nnodes is 1:4, and PET_NNODES says", NULL},
 	{"a script's own", {0}, {"python", "train.py", "--nnodes", "8"}, 1, 0, NULL, NULL},
 	{"a program's own", {0}, {"./train", "--nnodes", "8"}, 1, 0, NULL, NULL},
 	{"a module's own", {0}, {"python", "-m", "my.train", "--nnodes", "8"}, 1, 0, NULL, NULL},
@@ -288,11 +288,11 @@ static const struct default_row default_rows[] = {
 		2, 1, NULL, NULL},
 	{"a rank of torchrun's on one machine",
 		{"RANK=5", "WORLD_SIZE=8", "LOCAL_RANK=5", "LOCAL_WORLD_SIZE=8", "TORCHELASTIC_RUN_ID=none"},
-		{"python"}, 1, 0, "the 8 of WORLD_SIZE are all on this machine", "5"},
+		{"python"}, 1, 0, "WORLD_SIZE is 8, and LOCAL_WORLD_SIZE says that the job has 1 machine", "5"},
 	{"the same on each machine of a step",
 		{"RANK=5", "WORLD_SIZE=8", "LOCAL_RANK=5", "LOCAL_WORLD_SIZE=8", "TORCHELASTIC_RUN_ID=none",
 			"SLURM_STEP_NUM_NODES=2", "SLURM_STEP_NUM_TASKS=2", "SLURM_NODEID=1", "SLURM_PROCID=1"},
-		{"python"}, 1, 0, "the 8 of WORLD_SIZE", "5-1"},
+		{"python"}, 1, 0, "WORLD_SIZE is 8", "5-1"},
 	{"one of several machines",
 		{"RANK=5", "WORLD_SIZE=8", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=4", "TORCHELASTIC_RUN_ID=none"},
 		{"python"}, 8, 5, NULL, NULL},
@@ -300,12 +300,12 @@ static const struct default_row default_rows[] = {
 	{"one rank", {"RANK=0", "WORLD_SIZE=1"}, {"python"}, 1, 0, NULL, NULL},
 	{"mpirun on one machine",
 		{"OMPI_COMM_WORLD_SIZE=4", "OMPI_COMM_WORLD_RANK=3", "OMPI_COMM_WORLD_LOCAL_SIZE=4"},
-		{"python"}, 1, 0, "the 4 of OMPI_COMM_WORLD_SIZE", "3"},
+		{"python"}, 1, 0, "OMPI_COMM_WORLD_SIZE is 4", "3"},
 	{"mpirun on several",
 		{"OMPI_COMM_WORLD_SIZE=4", "OMPI_COMM_WORLD_RANK=3", "OMPI_COMM_WORLD_LOCAL_SIZE=2"},
 		{"python"}, 4, 3, NULL, NULL},
 	{"mpiexec on one machine", {"PMI_SIZE=4", "PMI_RANK=3", "MPI_LOCALNRANKS=4"}, {"python"}, 1, 0,
-		"the 4 of PMI_SIZE", "3"},
+		"PMI_SIZE is 4", "3"},
 	{"mpiexec on several", {"PMI_SIZE=4", "PMI_RANK=3", "MPI_LOCALNRANKS=2"}, {"python"}, 4, 3, NULL, NULL},
 	{"mpiexec, where?", {"PMI_SIZE=4", "PMI_RANK=3"}, {"python"}, 1, 0, "PMI_RANK says", "3"},
 	{"an indexed Job of tasks that are apart", {"JOB_COMPLETION_INDEX=3"}, {"python"}, 1, 0, "--gang N", "3"},
@@ -314,7 +314,7 @@ static const struct default_row default_rows[] = {
 		"JOB_COMPLETION_INDEX", "3"},
 	{"each of them with torchrun", {"JOB_COMPLETION_INDEX=3"},
 		{"torchrun", "--nnodes=1", "--node-rank=0", "t.py"}, 1, 0,
-		"JOB_COMPLETION_INDEX says that this is machine 3, and --nnodes that the job has 1", "3"},
+		"JOB_COMPLETION_INDEX is 3, and --nnodes says that the job has 1 machine", "3"},
 	{"a TrainJob", {"JOB_COMPLETION_INDEX=1", "PET_NNODES=2", "PET_NODE_RANK=1"}, {"torchrun"}, 2, 1, NULL, NULL},
 	{"of one machine", {"JOB_COMPLETION_INDEX=0", "PET_NNODES=1", "PET_NODE_RANK=0"}, {"torchrun"},
 		1, 0, NULL, NULL},
@@ -326,11 +326,11 @@ static const struct default_row default_rows[] = {
 	{"SageMaker", {"SM_HOSTS=[\"algo-1\",\"algo-2\"]", "SM_CURRENT_HOST=algo-2"}, {"python"}, 2, 1, NULL, NULL},
 	{"SageMaker on two, with a training on each",
 		{"SM_HOSTS=[\"algo-1\",\"algo-2\"]", "SM_CURRENT_HOST=algo-2", "TRAINING_JOB_NAME=t"},
-		{"torchrun", "--nnodes=1", "t.py"}, 1, 0, "SM_HOSTS says 2, and --nnodes says 1", "1"},
+		{"torchrun", "--nnodes=1", "t.py"}, 1, 0, "SM_HOSTS is 2, and --nnodes says that the job has 1", "1"},
 	{"SageMaker on one", {"SM_HOSTS=[\"algo-1\"]", "SM_CURRENT_HOST=algo-1"}, {"python"}, 1, 0, NULL, NULL},
 	{"two trainings of one machine each in a step",
 		{"SLURM_STEP_NUM_NODES=2", "SLURM_STEP_NUM_TASKS=2", "SLURM_NODEID=1"},
-		{"torchrun", "--nnodes=1", "t.py"}, 1, 0, "--nnodes says 1", "1"},
+		{"torchrun", "--nnodes=1", "t.py"}, 1, 0, "--nnodes says that the job has 1", "1"},
 	{"two numbers", {"SLURM_STEP_NUM_NODES=4", "SLURM_NODEID=1"},
 		{"torchrun", "--nnodes=2", "--node-rank=1", "t.py"}, 0, 0, "--nnodes says 2", NULL},
 	{"two places", {"SLURM_STEP_NUM_NODES=2", "SLURM_NODEID=1"},
@@ -340,17 +340,17 @@ static const struct default_row default_rows[] = {
 	{"beyond", {"PET_NNODES=2", "PET_NODE_RANK=2"}, {"torchrun"}, 0, 0, "only 2", NULL},
 	{"tasks of several nodes with a training of several machines each",
 		{"SLURM_STEP_NUM_NODES=2", "SLURM_STEP_NUM_TASKS=4", "SLURM_NODEID=1", "SLURM_PROCID=2"},
-		{"torchrun", "--nnodes=2", "--node-rank=0", "t.py"}, 1, 0, "SLURM_STEP_NUM_TASKS says 4, and --nnodes says 2",
+		{"torchrun", "--nnodes=2", "--node-rank=0", "t.py"}, 1, 0, "SLURM_STEP_NUM_TASKS is 4, and --nnodes says that the job has 2",
 		"2-0"},
 	{"the first of them",
 		{"SLURM_STEP_NUM_NODES=2", "SLURM_STEP_NUM_TASKS=4", "SLURM_NODEID=0", "SLURM_PROCID=0"},
-		{"torchrun", "--nnodes=2", "--node-rank=0", "t.py"}, 1, 0, "SLURM_STEP_NUM_TASKS says 4", "0"},
+		{"torchrun", "--nnodes=2", "--node-rank=0", "t.py"}, 1, 0, "SLURM_STEP_NUM_TASKS is 4", "0"},
 	{"hydra's ranks under Slurm, one a node, whose daemons are in another order",
 		{"SLURM_STEP_NUM_NODES=4", "SLURM_STEP_NUM_TASKS=4", "SLURM_NODEID=2", "SLURM_PROCID=2",
 			"PMI_SIZE=4", "PMI_RANK=3", "MPI_LOCALNRANKS=1"}, {"python"}, 4, 3, NULL, NULL},
 	{"hydra's ranks under Slurm, all on one node",
 		{"SLURM_STEP_NUM_NODES=1", "SLURM_STEP_NUM_TASKS=1", "SLURM_NODEID=0", "SLURM_PROCID=0",
-			"PMI_SIZE=4", "PMI_RANK=3", "MPI_LOCALNRANKS=4"}, {"python"}, 1, 0, "the 4 of PMI_SIZE", "3"},
+			"PMI_SIZE=4", "PMI_RANK=3", "MPI_LOCALNRANKS=4"}, {"python"}, 1, 0, "PMI_SIZE is 4", "3"},
 	{"srun with PMI2, one task a node",
 		{"SLURM_STEP_NUM_NODES=4", "SLURM_STEP_NUM_TASKS=4", "SLURM_NODEID=2", "SLURM_PROCID=2",
 			"PMI_SIZE=4", "PMI_RANK=2"}, {"python"}, 4, 2, NULL, NULL},
@@ -363,6 +363,14 @@ static const struct default_row default_rows[] = {
 	{"any other of SkyPilot", {"SKYPILOT_NUM_NODES=2", "SKYPILOT_NODE_RANK=1"},
 		{"horovodrun", "-H", "localhost:4"}, 1, 0, "horovodrun starts the job on all machines, but", "1"},
 	{"ray on each", {"SKYPILOT_NUM_NODES=2", "SKYPILOT_NODE_RANK=1"}, {"ray", "start"}, 1, 0, "ray starts", "1"},
+	{"a module, behind env", {"SKYPILOT_NUM_NODES=2", "SKYPILOT_NODE_RANK=0"},
+		{"env", "A=b", "python3", "-u", "-m", "deepspeed.launcher.runner"}, 1, 0, "deepspeed.launcher.runner starts",
+		NULL},
+	{"one that starts on this machine alone", {"SKYPILOT_NUM_NODES=2", "SKYPILOT_NODE_RANK=1"},
+		{"deepspeed", "--no_ssh", "t.py"}, 2, 1, NULL, NULL},
+	{"a word behind another program", {"SKYPILOT_NUM_NODES=2", "SKYPILOT_NODE_RANK=1"},
+		{"./rays", "mpirun", "ray"}, 2, 1, NULL, NULL},
+	{"a module that is none", {"SKYPILOT_NUM_NODES=2", "SKYPILOT_NODE_RANK=1"}, {"python", "-m", "ray"}, 2, 1, NULL, NULL},
 	{"a main node that is not 0",
 		{"AWS_BATCH_JOB_NUM_NODES=4", "AWS_BATCH_JOB_NODE_INDEX=2", "AWS_BATCH_JOB_MAIN_NODE_INDEX=2"},
 		{"mpirun", "python"}, 1, 0, "one supervisor stands for all", NULL},
@@ -441,31 +449,48 @@ static void test_blank(void **state)
 }
 
 struct launch_row {
-	const char *what, *member;
+	const char *what, *gang, *member;
 	const char *settings[SETTINGS_MOST];
 	const char *launch;
 	bool whole;
+	/* Which member it is nobody can know; of which start it is is known all the same. */
+	bool fails;
 };
 
 // clang-format off
 static const struct launch_row launch_rows[] = {
-	{"by hand", "1", {"SLURM_JOB_ID=7"}, "", false},
-	{"named by hand", "1", {"SLURM_JOB_ID=7", "REPRIEVE_LAUNCH=monday"}, "monday", false},
-	{"srun", NULL,
+	{"by hand", "2", "1", {"SLURM_JOB_ID=7"}, "", false, false},
+	{"named by hand", "2", "1", {"SLURM_JOB_ID=7", "REPRIEVE_LAUNCH=monday"}, "monday", false, false},
+	{"srun", "auto", NULL,
 		{"SLURM_JOB_ID=7", "SLURM_STEP_ID=2", "SLURM_STEP_NUM_NODES=2", "SLURM_NODEID=1"},
-		"7/2/0", true},
-	{"srun in a job that was requeued", NULL,
+		"7/2/0", true, false},
+	{"srun in a job that was requeued", "auto", NULL,
 		{"SLURM_JOB_ID=7", "SLURM_STEP_ID=2", "SLURM_STEP_NUM_NODES=2", "SLURM_NODEID=1",
 		 "SLURM_RESTART_COUNT=3"},
-		"7/2/3", true},
-	{"a node of a job of AWS Batch", NULL,
+		"7/2/3", true, false},
+	{"a node of a job of AWS Batch", "auto", NULL,
 		{"AWS_BATCH_JOB_ID=ab-12#1", "AWS_BATCH_JOB_ATTEMPT=2", "AWS_BATCH_JOB_NUM_NODES=2",
 		 "AWS_BATCH_JOB_NODE_INDEX=1"},
-		"ab-12/2", true},
-	{"SkyPilot", NULL,
+		"ab-12/2", true, false},
+	{"SkyPilot", "auto", NULL,
 		{"SKYPILOT_TASK_ID=sky-1", "SKYPILOT_NUM_NODES=2", "SKYPILOT_NODE_RANK=1"},
-		"sky-1", false},
-	{"an indexed job", NULL, {"JOB_COMPLETION_INDEX=1", "PET_NNODES=2"}, "", false},
+		"sky-1", false, false},
+	{"an indexed job", "auto", NULL, {"JOB_COMPLETION_INDEX=1", "PET_NNODES=2"}, "", false, false},
+	{"two numbers", "auto", NULL,
+		{"SLURM_JOB_ID=7", "SLURM_STEP_ID=2", "SLURM_STEP_NUM_NODES=3", "SLURM_NODEID=1",
+		 "PET_NNODES=4"},
+		"7/2/0", true, true},
+	{"two numbers, and nobody has asked", NULL, NULL,
+		{"SLURM_JOB_ID=7", "SLURM_STEP_ID=2", "SLURM_STEP_NUM_NODES=3", "SLURM_NODEID=1",
+		 "PET_NNODES=4"},
+		"7/2/0", true, true},
+	{"another number than by hand", "4", NULL,
+		{"SLURM_JOB_ID=7", "SLURM_STEP_ID=2", "SLURM_STEP_NUM_NODES=3", "SLURM_NODEID=1"},
+		"7/2/0", true, true},
+	{"beyond, in a named one", "auto", NULL,
+		{"PET_NNODES=3", "PET_NODE_RANK=3", "REPRIEVE_LAUNCH=monday"}, "monday", false, true},
+	{"beyond, by hand", "3", "5", {"SLURM_JOB_ID=7", "SLURM_STEP_ID=2"}, "", false, true},
+	{"beyond", "auto", NULL, {"PET_NNODES=3", "PET_NODE_RANK=3"}, "", false, true},
 };
 // clang-format on
 
@@ -482,9 +507,9 @@ static void test_launch(void **state)
 		struct err err = {0};
 
 		memcpy(settings.settings, row->settings, sizeof(settings.settings));
-		assert_int_equal(gang_identity_find(row->member ? "2" : "auto", row->member,
-						    setting, &settings, command, &identity, &err),
-				 0);
+		assert_int_equal(gang_identity_find(row->gang, row->member, setting, &settings,
+						    command, &identity, &err),
+				 row->fails ? -1 : 0);
 		if (strcmp(identity.launch, row->launch) != 0 || identity.whole != row->whole)
 			fail_msg("%s: %s", row->what, identity.launch);
 	}
@@ -512,59 +537,11 @@ static void test_asked_for(void **state)
 	}
 }
 
-/* Whoever cannot know which member it is knows of which start, if the launcher says so. */
-static void test_launch_after_an_error(void **state)
-{
-	static const struct {
-		const char *gang, *member;
-		const char *settings[SETTINGS_MOST];
-		const char *launch;
-	} wrong[] = {
-		{"auto",
-		 NULL,
-		 {"SLURM_JOB_ID=7", "SLURM_STEP_ID=2", "SLURM_STEP_NUM_NODES=3", "SLURM_NODEID=1",
-		  "PET_NNODES=4"},
-		 "7/2/0"},
-		{NULL,
-		 NULL,
-		 {"SLURM_JOB_ID=7", "SLURM_STEP_ID=2", "SLURM_STEP_NUM_NODES=3", "SLURM_NODEID=1",
-		  "PET_NNODES=4"},
-		 "7/2/0"},
-		{"4",
-		 NULL,
-		 {"SLURM_JOB_ID=7", "SLURM_STEP_ID=2", "SLURM_STEP_NUM_NODES=3", "SLURM_NODEID=1"},
-		 "7/2/0"},
-		{"auto",
-		 NULL,
-		 {"PET_NNODES=3", "PET_NODE_RANK=3", "REPRIEVE_LAUNCH=monday"},
-		 "monday"},
-		{"3", "5", {"SLURM_JOB_ID=7", "SLURM_STEP_ID=2"}, ""},
-		{"auto", NULL, {"PET_NNODES=3", "PET_NODE_RANK=3"}, ""},
-	};
-	static const char *const command[] = {"python", NULL};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		struct identity_row settings = {0};
-		struct gang_identity identity;
-		struct err err = {0};
-
-		memcpy(settings.settings, wrong[i].settings, sizeof(settings.settings));
-		assert_int_equal(gang_identity_find(wrong[i].gang, wrong[i].member, setting,
-						    &settings, command, &identity, &err),
-				 -1);
-		assert_string_equal(identity.launch, wrong[i].launch);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_by_default),
-		cmocka_unit_test(test_blank),
-		cmocka_unit_test(test_launch),
-		cmocka_unit_test(test_launch_after_an_error),
+		cmocka_unit_test(test_rows),      cmocka_unit_test(test_by_default),
+		cmocka_unit_test(test_blank),     cmocka_unit_test(test_launch),
 		cmocka_unit_test(test_asked_for),
 	};
 

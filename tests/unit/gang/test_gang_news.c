@@ -40,7 +40,7 @@ static void test_news(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		auto_(gang_view_release) struct gang_view view = gang_view_new(4);
+		auto_(gang_view_release) struct gang_view view = gang_view_new(4, 0);
 		struct gang_event event = rows[i].event;
 		struct gang_news news;
 
@@ -54,17 +54,6 @@ static void test_news(void **state)
 		assert_string_equal(news.identity, rows[i].news.identity);
 		assert_string_equal(news.reason, rows[i].news.reason);
 	}
-}
-
-/* What it has left unanswered is asked for once more. */
-static void test_one_that_has_gone_asks(void **state)
-{
-	auto_(gang_view_release) struct gang_view view = gang_view_new(4);
-	const struct gang_event event = {.number = 7, .kind = GANG_EVENT_GONE, .member = 3};
-
-	(void)state;
-	view.asked = 7;
-	assert_int_equal(gang_news_of(&view, &event, 0).kind, GANG_NEWS_ASKS);
 }
 
 static void test_answers(void **state)
@@ -81,7 +70,7 @@ static void test_answers(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct gang_view view = gang_view_new(2);
+		struct gang_view view = gang_view_new(2, 0);
 		struct gang_answer answer;
 
 		view.notice = view.asked = rows[i].notice;
@@ -102,7 +91,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_news),
-		cmocka_unit_test(test_one_that_has_gone_asks),
 		cmocka_unit_test(test_answers),
 	};
 

@@ -22,47 +22,25 @@ struct roster_row {
 #define OLD (AT - GANG_CONTRADICTION_MS - 1)
 
 /* Born when it was put. */
-#define JOIN(number, of, name, ms)                                                  \
+#define JOIN_OF(number, of, name, ms, ...)                                          \
 	{                                                                           \
 		.member = (number), .members = (of), .nonce = name, .put_ms = (ms), \
-		.birth_ms = (ms)                                                    \
+		.birth_ms = (ms), __VA_ARGS__                                       \
 	}
-#define REFUSED(number, of, name, ms)                                               \
-	{                                                                           \
-		.member = (number), .members = (of), .nonce = name, .put_ms = (ms), \
-		.birth_ms = (ms), .refused = true                                   \
-	}
+#define JOIN(number, of, name, ms) JOIN_OF(number, of, name, ms, .turn = 0)
+#define REFUSED(number, of, name, ms) JOIN_OF(number, of, name, ms, .refused = true)
 /* Of those that the clock does not tell apart. */
-#define TURN(number, of, name, ms, after, which)                                    \
-	{                                                                           \
-		.member = (number), .members = (of), .nonce = name, .put_ms = (ms), \
-		.birth_ms = (ms), .first_after = (after), .turn = (which)           \
-	}
-/* It knows nothing but of which launch it is. */
-#define UNKNOWN(name, ms, start)                                                  \
-	{                                                                         \
-		.nonce = name, .put_ms = (ms), .birth_ms = (ms), .refused = true, \
-		.launch =                                                         \
-		{.id = start,                                                     \
-		 .after = 1,                                                      \
-		 .put_ms = (ms) }                                                 \
-	}
-/* Of two members. */
-#define AT_HOST(number, name, ms, of)                                                              \
-	{                                                                                          \
-		.member = (number), .members = 2, .nonce = name, .put_ms = (ms), .birth_ms = (ms), \
-		.host = of                                                                         \
-	}
+#define TURN(number, of, name, ms, which_after, which) \
+	JOIN_OF(number, of, name, ms, .first_after = (which_after), .turn = (which))
 /* Of a start that the launcher has a name for. */
-#define LAUNCHED(number, of, name, ms, start, since)                                \
-	{                                                                           \
-		.member = (number), .members = (of), .nonce = name, .put_ms = (ms), \
-		.birth_ms = (ms),                                                   \
-		.launch =                                                           \
-		{.id = start,                                                       \
-		 .after = 1,                                                        \
-		 .put_ms = (since) }                                                \
-	}
+#define LAUNCHED(number, of, name, ms, start, since) \
+	JOIN_OF(number, of, name, ms, .launch = {.id = start, .after = 1, .put_ms = (since)})
+/* It knows nothing but of which launch it is. */
+#define UNKNOWN(name, ms, start)                 \
+	JOIN_OF(0, 0, name, ms, .refused = true, \
+		.launch = {.id = start, .after = 1, .put_ms = (ms)})
+/* Of two members. */
+#define AT_HOST(number, name, ms, of) JOIN_OF(number, 2, name, ms, .host = of)
 
 // clang-format off
 static const struct roster_row rows[] = {

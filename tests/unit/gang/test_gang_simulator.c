@@ -659,9 +659,6 @@ static void send_event(struct simulated_gang *gang, struct simulated_member *m,
 {
 	event.number = m->view.read + 1;
 	event.member = m->here.member;
-	if (event.kind == GANG_EVENT_ROUND || event.kind == GANG_EVENT_ENDED ||
-	    event.kind == GANG_EVENT_GONE)
-		event.gone = m->view.gone;
 	m->sending = event;
 	m->sent_ms = gang->now_ms + 10 + (int64_t)draw(gang, 60);
 }
@@ -813,7 +810,7 @@ static void look(struct simulated_gang *gang, struct simulated_member *m)
 		return;
 	m->here.now_ms = gang->now_ms;
 	m->here.wants = m->here.generation != m->durable && m->taking == 0;
-	m->here.wanted_ms = m->here.completed_ms;
+	m->here.wanted_ms = m->completed_ms;
 	m->here.stopping = m->here.urgent = m->noticed_ms > 0;
 	if (gives_up_waiting(m)) {
 		if (m->taking > 0)
@@ -825,7 +822,7 @@ static void look(struct simulated_gang *gang, struct simulated_member *m)
 		while (m->view.read < gang->events) {
 			const struct gang_event *event = &gang->log[m->view.read + 1];
 
-			assert_true(gang_view_fold(&m->view, event));
+			assert_true(gang_view_fold(&m->view, event, 0));
 			if (event->kind == GANG_EVENT_LEFT_OUT)
 				m->here.over_ms = gang->now_ms;
 			if (event->kind == GANG_EVENT_GONE && event->saves) {
@@ -910,7 +907,7 @@ static struct simulated_gang *gang_of(enum layout layout, uint64_t seed)
 		gang->every_ms = 100;
 	for (uint32_t i = 0; i < gang->count; i++)
 		gang->members[i] = (struct simulated_member){
-			.view = gang_view_new(gang->count),
+			.view = gang_view_new(gang->count, 0),
 			.here = gang_here_new(i),
 			.next_step = 1,
 			.begin_ms = gang->every_ms,

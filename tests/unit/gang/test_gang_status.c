@@ -8,57 +8,49 @@
 
 #include "unit.h"
 
-static void fold(struct gang_view *view, struct gang_event event)
+static void fold(struct gang_view *view, struct gang_event event, int64_t now_ms)
 {
 	event.number = view->read + 1;
-	assert_true(gang_view_fold(view, &event));
-}
-
-static void assert_says(const struct gang_view *view, const struct gang_here *here,
-			const struct gang_heard *heard, const char *expected)
-{
-	auto_json json_t *hosts = json_pack("[s, s, s]", "a", "b", "c");
-	auto_json json_t *json = gang_status_json(view, here, heard, 60000, 4, hosts);
-	char *text = json_dumps(json, JSON_SORT_KEYS | JSON_COMPACT);
-
-	assert_string_equal(text, expected);
-	free(text);
+	assert_true(gang_view_fold(view, &event, now_ms));
 }
 
 static void test_who_has_gone(void **state)
 {
-	auto_(gang_view_release) struct gang_view view = gang_view_new(3);
-	auto_(gang_heard_release) struct gang_heard heard = gang_heard_new(3, 20000);
+	auto_(gang_view_release) struct gang_view view = gang_view_new(3, 0);
 	struct gang_here here = gang_here_new(1);
+	auto_json json_t *hosts = json_pack("[s, s, s]", "a", "b", "c");
+	auto_json json_t *json = NULL;
+	char *text;
 
 	(void)state;
-	fold(&view, (struct gang_event){.kind = GANG_EVENT_GO});
-	fold(&view, (struct gang_event){.kind = GANG_EVENT_GONE, .member = 0});
-	fold(&view,
-	     (struct gang_event){.kind = GANG_EVENT_ROUND, .member = 2, .step = 5, .gone = 2});
-	fold(&view, (struct gang_event){.kind = GANG_EVENT_GONE, .member = 2, .gone = 2});
-	assert_says(&view, &here, &heard,
-		    "{\"ended\":0,\"gone\":2,\"left\":0,\"list\":["
-		    "{\"host\":\"a\",\"member\":0,\"state\":\"has gone\"},"
-		    "{\"host\":\"c\",\"member\":2,\"state\":\"has gone\"},"
-		    "{\"host\":\"b\",\"member\":1,\"state\":\"goes on\"}],"
-		    "\"member\":1,\"members\":3,\"over\":false,\"round\":{\"gave\":false,"
-		    "\"id\":\"000004-000003\",\"opened_by\":2,\"state\":\"open\",\"step\":5,"
-		    "\"without\":[0]}}");
+	fold(&view, (struct gang_event){.kind = GANG_EVENT_GO}, 0);
+	fold(&view, (struct gang_event){.kind = GANG_EVENT_GONE, .member = 0}, 0);
+	fold(&view, (struct gang_event){.kind = GANG_EVENT_ROUND, .member = 2, .step = 5}, 0);
+	fold(&view, (struct gang_event){.kind = GANG_EVENT_GONE, .member = 2}, 0);
+	json = gang_status_json(&view, &here, 60000, 4, hosts);
+	text = json_dumps(json, JSON_SORT_KEYS | JSON_COMPACT);
+	assert_string_equal(
+		text, "{\"ended\":0,\"gone\":2,\"left\":0,\"list\":["
+		      "{\"host\":\"a\",\"member\":0,\"state\":\"has gone\"},"
+		      "{\"host\":\"c\",\"member\":2,\"state\":\"has gone\"},"
+		      "{\"host\":\"b\",\"member\":1,\"state\":\"goes on\"}],"
+		      "\"member\":1,\"members\":3,\"over\":false,\"round\":{\"gave\":false,"
+		      "\"id\":\"000004-000003\",\"opened_by\":2,\"state\":\"open\",\"step\":5,"
+		      "\"without\":[0]}}");
+	free(text);
 }
 
 /* The answer of a large gang has a limit, and those that do not go on are in it. */
 static void test_a_large_gang(void **state)
 {
-	auto_(gang_view_release) struct gang_view view = gang_view_new(2000);
-	auto_(gang_heard_release) struct gang_heard heard = gang_heard_new(2000, 0);
+	auto_(gang_view_release) struct gang_view view = gang_view_new(2000, 0);
 	struct gang_here here = gang_here_new(0);
 	auto_json json_t *json = NULL;
 	json_t *list;
 
 	(void)state;
-	fold(&view, (struct gang_event){.kind = GANG_EVENT_ENDED, .member = 1999, .code = 3});
-	json = gang_status_json(&view, &here, &heard, 1000, 1, NULL);
+	fold(&view, (struct gang_event){.kind = GANG_EVENT_ENDED, .member = 1999, .code = 3}, 0);
+	json = gang_status_json(&view, &here, 1000, 1, NULL);
 	list = json_object_get(json, "list");
 	assert_int_equal(json_array_size(list), GANG_STATUS_MEMBERS_MOST);
 	assert_int_equal(json_number_or(json_array_get(list, 0), "member", 0), 1999);
@@ -90,8 +82,7 @@ static void test_when_each_was_heard(void **state)
 		{"opens a fourth", {.kind = GANG_EVENT_ROUND, .member = 1}, 100, {90, 100, 90}},
 		{"comes anew", {.kind = GANG_EVENT_OVER, .member = 2}, 120, {90, 100, 90}},
 	};
-	auto_(gang_view_release) struct gang_view view = gang_view_new(3);
-	auto_(gang_heard_release) struct gang_heard heard = gang_heard_new(3, 5000);
+	auto_(gang_view_release) struct gang_view view = gang_view_new(3, 0);
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -100,13 +91,11 @@ static void test_when_each_was_heard(void **state)
 		if (commits)
 			gang_view_committed(&view, view.round.number);
 		else
-			fold(&view, rows[i].event);
-		gang_heard_note(&heard, &view, commits ? NULL : &rows[i].event,
-				rows[i].at * 1000LL);
+			fold(&view, rows[i].event, rows[i].at * 1000LL);
 		for (int j = 0; j < 3; j++)
-			if (heard.ms[j] != rows[i].heard[j] * 1000LL)
+			if (view.heard_ms[j] != rows[i].heard[j] * 1000LL)
 				fail_msg("%s: member %d at %lld ms", rows[i].name, j,
-					 (long long)heard.ms[j]);
+					 (long long)view.heard_ms[j]);
 	}
 }
 

@@ -19,8 +19,6 @@ struct gang_given {
 	bool (*over)(void *arg);
 	/* NULL: never */
 	struct cancel *cancel;
-	/* The newest GANG_EVENT_GONE when the round was opened. */
-	uint32_t gone;
 };
 
 struct gang_machine {
@@ -120,7 +118,6 @@ static inline void *gang_save_thread(void *arg)
 		.gang_beside = given->empty || given->beside,
 		.bare = given->empty || given->beside ? gang_drops_bare : NULL,
 		.gang_final = given->final,
-		.gang_gone = given->gone,
 		.gang_over = given->over,
 		.arg = machine,
 	};
@@ -191,8 +188,8 @@ static inline void gang_assert_over(struct gang *gang, uint32_t number, bool unf
 		if (machine->err.kind != ERR_RETRY)
 			fail_msg("member %u: %s", i, machine->err.text);
 		assert_true(machine->result.changed);
-		assert_true(machine->result.gang_over);
-		assert_int_equal(machine->result.gang_unfit, unfit);
+		assert_int_equal(machine->result.gang_fate,
+				 unfit ? GANG_FATE_UNFIT : GANG_FATE_OVER);
 		assert_false(machine->result.store_lacks);
 	}
 	assert_works(storage_gang_is_committed(gang->store.storage, gang->store.attempt.number,

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "storage/gangs/gang_assembly.h"
+#include "storage/gangs/gang_records.h"
 #include "storage/records/job_records.h"
 #include "storage/snapshots/retention.h"
 #include "storage/transfer/priority_pool.h"
@@ -422,24 +422,6 @@ static bool is_off(enum model_rule rule)
 WRAPS(int, gang_parts_agree, (const struct manifest *parts, size_t count, struct err *err))
 {
 	return is_off(MODEL_RULE_PARTS_AGREE) ? 0 : __real_gang_parts_agree(parts, count, err);
-}
-
-/* Without the rule whoever has gone by now is not waited for, whenever the round was opened. */
-WRAPS(int, storage_gang_missing,
-      (struct storage * storage, uint32_t attempt, uint32_t round, const bool *gone,
-       uint32_t *there, uint32_t *missing, struct cancel *cancel, struct err *err))
-{
-	auto_free char *key = text_format("jobs/job/gang/%06u/log/%06u.json", attempt, MODEL_GONE);
-	bool *without = (bool *)gone;
-	bool off = is_off(MODEL_RULE_GONE) && memory_objects_find(&model.objects, key);
-	int failed;
-
-	if (off)
-		without[1] = true;
-	failed = __real_storage_gang_missing(storage, attempt, round, gone, there, missing, cancel,
-					     err);
-	*there += off && round < MODEL_GONE;
-	return failed;
 }
 
 WRAPS(int, storage_superseded,

@@ -108,78 +108,6 @@ static void lists_that_are_lost(void **state)
 	gang_stop(&gang);
 }
 
-static void names_that_clash(void **state)
-{
-	struct gang gang;
-	struct restore_result result;
-	struct fixture *files;
-
-	(void)state;
-	gang_start(&gang, 2);
-	files = &gang.machines[1].files;
-	fixture_write(&gang.machines[0].files, "shard-0", 10, 1);
-	gang_round(&gang, 1, both);
-	gang_assert_committed(&gang, 1);
-	storage_gang_choose_parts(files->storage, GANG_PARTS_ALL);
-	restore(files, gang.newest, &result);
-	assert_int_equal(result.clashes, 1);
-	assert_string_equal(result.clash_path, "weights");
-	assert_int_equal(result.clash_kept, 1);
-	assert_int_equal(result.clash_left, 0);
-	/* Its own is what it has restored. */
-	fixture_write(files, "shard-0", 10, 1);
-	{
-		auto_free char *command =
-			text_format("diff -r '%s' '%s'", files->source, files->target);
-
-		assert_int_equal(system(command), 0);
-	}
-	storage_gang_choose_parts(files->storage, GANG_PARTS_OWN);
-	restore(files, gang.newest, &result);
-	assert_int_equal(result.clashes, 0);
-	assert_string_equal(result.clash_path, "");
-	gang_stop(&gang);
-}
-
-/* Fewer machines, one machine, more of them: with all parts, and not without. */
-static void another_number_of_members(void **state)
-{
-	static const struct {
-		uint32_t members, member;
-	} rows[] = {{3, 0}, {3, 2}, {1, 0}};
-	struct gang gang;
-	int64_t step;
-
-	(void)state;
-	gang_start(&gang, 2);
-	fixture_write(&gang.machines[0].files, "shard-0", 10, 1);
-	fixture_write(&gang.machines[1].files, "shard-1", 10, 1);
-	gang_round(&gang, 1, both);
-	gang_assert_committed(&gang, 1);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct fixture *files = &gang.machines[0].files;
-
-		storage_set_gang(files->storage, rows[i].members, rows[i].member);
-		for (int choice = GANG_PARTS_OWN; choice <= GANG_PARTS_AUTO; choice++) {
-			storage_gang_choose_parts(files->storage, (enum gang_parts_choice)choice);
-			if (choice == GANG_PARTS_ALL) {
-				assert_restores(&gang, 0, GANG_PARTS_ALL,
-						"shard-0 shard-1 weights");
-				/* What another one has learned of its files is not true here. */
-				assert_null(storage_read_about(files->storage, gang.newest, &step,
-							       NULL, &err));
-				assert_int_equal(err.kind, ERR_NONE);
-				assert_int_equal(step, 10);
-				continue;
-			}
-			assert_fails(fixture_try_restore(files, gang.newest), ERR_UNFIT);
-			assert_non_null(strstr(err.text, "a gang of 2 members"));
-		}
-	}
-	storage_set_gang(gang.machines[0].files.storage, 2, 0);
-	gang_stop(&gang);
-}
-
 /* A second name of the model, and a symbolic link to it, which is no file. */
 static void link_beside(const struct fixture *fixture)
 {
@@ -243,8 +171,8 @@ static void names_of_all(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_choice),        cmocka_unit_test(lists_that_are_lost),
-		cmocka_unit_test(names_that_clash), cmocka_unit_test(another_number_of_members),
+		cmocka_unit_test(by_choice),
+		cmocka_unit_test(lists_that_are_lost),
 		cmocka_unit_test(names_of_all),
 	};
 

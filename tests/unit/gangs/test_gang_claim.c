@@ -192,29 +192,6 @@ static void who_is_not_ready(void **state)
 	fixture_stop(&f);
 }
 
-/* One that cannot be a member says why, until it leaves. */
-static void a_join_has_its_reason(void **state)
-{
-	struct gang_join joins[MEMBERS];
-	char reason[160] = "before";
-	struct fixture f;
-
-	(void)state;
-	fill_joins(joins);
-	fixture_start(&f);
-	joins[1].refused = true;
-	storage_gang_reason(f.storage, 1, &joins[1], reason, NULL);
-	assert_string_equal(reason, "");
-	assert_works(storage_gang_join(f.storage, 1, &joins[1], "another model", NULL, &err));
-	storage_gang_reason(f.storage, 1, &joins[1], reason, NULL);
-	assert_string_equal(reason, "another model");
-	storage_gang_leave(f.storage, 1, &joins[1], NULL);
-	storage_gang_reason(f.storage, 1, &joins[1], reason, NULL);
-	assert_string_equal(reason, "");
-	assert_fails(storage_gang_join(f.storage, 1, &joins[1], "\xff", NULL, &err), ERR_INVALID);
-	fixture_stop(&f);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -222,7 +199,6 @@ int main(void)
 		cmocka_unit_test(damage_is_told_to_all),
 		cmocka_unit_test(a_launch_is_known_by_its_first_member),
 		cmocka_unit_test(who_is_not_ready),
-		cmocka_unit_test(a_join_has_its_reason),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

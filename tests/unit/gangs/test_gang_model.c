@@ -179,7 +179,6 @@ static int save_once(struct storage *storage, struct snapshot_id id, struct snap
 		.directory = directory,
 		.reason = "interval",
 		.step = step,
-		.gang_gone = scene->goes && save && save->round == 2 ? MODEL_GONE : 0,
 		.gang_over = is_round_over,
 		.arg = save,
 	};
@@ -221,7 +220,7 @@ static bool take_round(struct model_machine *machine, struct storage *storage, u
 			*newest = id;
 			return true;
 		}
-		if (result.gang_over) {
+		if (result.gang_fate != GANG_FATE_LIES) {
 			/* A try before may have put what was committed; and whoever has died may
 			 * have committed it. */
 			mine->over = i == 0 && model.deaths == 0;
@@ -240,7 +239,6 @@ static bool append(struct storage *storage, enum gang_event_kind kind, uint32_t 
 		.number = number,
 		.member = kind == GANG_EVENT_GONE,
 		.step = 4,
-		.gone = kind == GANG_EVENT_ROUND ? MODEL_GONE : 0,
 	};
 	bool taken = false;
 	struct err err;
@@ -254,12 +252,18 @@ static bool append(struct storage *storage, enum gang_event_kind kind, uint32_t 
 /* Member 0 opens the round without the other one, once that has gone; else there is none. */
 static bool open_last_round(struct storage *storage)
 {
+	struct snapshot_id id = {2, round_numbers[2]};
+	bool marked = false;
 	struct err err;
 
 	while (!has_gone() && !model.machines[1].done)
 		if (cancel_sleep(NULL, 1, &err) < 0)
 			return false;
-	return has_gone() && append(storage, GANG_EVENT_ROUND, round_numbers[2]);
+	if (!has_gone() || !append(storage, GANG_EVENT_ROUND, id.sequence))
+		return false;
+	for (int i = 0; i < TRIES && !marked; i++)
+		marked = storage_gang_mark_gone(storage, id, 1, NULL, &err) == 0;
+	return marked;
 }
 
 static void run_member(struct model_machine *machine)
@@ -595,7 +599,6 @@ static void each_rule_is_missed(void **state)
 		{MODEL_RULE_NEWEST_ATTEMPT, 3, "a member looks for a newer attempt"},
 		{MODEL_RULE_NEWER_PACKS, 1, "packs of later rounds are kept"},
 		{MODEL_RULE_FINISH, 4, "the next start finishes the last round"},
-		{MODEL_RULE_GONE, 5, "a round is of those that had not gone when it was opened"},
 	};
 
 	(void)state;
