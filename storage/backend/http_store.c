@@ -89,27 +89,88 @@ static struct http_store *http_store_of(struct store *store)
 	return (struct http_store *)store;
 }
 
-const char *store_call_method(const struct store_call *call)
+void http_store_release(struct http_store *http)
 {
-	if (call->asked & ASKED_REMOVE)
-		return "DELETE";
-	return call->asked & ASKED_PUT ? "PUT" : "GET";
+	retrying_client_free(http->client);
+	free(http->place);
 }
 
-struct retried_call store_call_retried(const struct store_call *call, void *arg,
-				       call_prepare_fn prepare, call_judge_fn judge)
+/* --- one call --- */
+
+static int renew_credential(struct call_attempt *attempt, struct cancel *cancel, struct err *err)
 {
-	return (struct retried_call){
-		.method = store_call_method(call),
+	struct credential_cache *cache = attempt->http->credentials;
+
+	if (attempt->refused &&
+	    credential_cache_invalidate(cache, attempt->credential, cancel, err) < 0)
+		return -1;
+	attempt->refused = false;
+	credential_release(steal(&attempt->credential));
+	attempt->credential = credential_cache_get(cache, cancel, err);
+	return attempt->credential ? 0 : -1;
+}
+
+static int prepare_try(void *arg, int64_t now_ms, struct call_request *request,
+		       struct cancel *cancel, struct err *err)
+{
+	struct call_attempt *attempt = arg;
+
+	if (attempt->http->credentials && renew_credential(attempt, cancel, err) < 0)
+		return -1;
+	attempt->now_ms = now_ms;
+	attempt->http->ops->prepare(attempt, request);
+	return 0;
+}
+
+static enum call_verdict judge_reply(void *arg, const struct http_response *response,
+				     struct err *err)
+{
+	struct call_attempt *attempt = arg;
+	enum call_verdict verdict = attempt->http->ops->judge(attempt, response, err);
+
+	attempt->refused = attempt->refused || verdict == CALL_REFRESH;
+	return verdict;
+}
+
+/* Sends the call, again where the reply asks for it. */
+static int perform_call(struct store *store, const struct store_call *call,
+			struct http_response *response, struct cancel *cancel, struct err *err)
+{
+	struct http_store *http = http_store_of(store);
+	auto_(bytes_release) struct bytes body = {0};
+	struct call_attempt attempt = {
+		.http = http,
+		.call = call,
+		.method = call->asked & ASKED_REMOVE ? "DELETE"
+			  : call->asked & ASKED_PUT  ? "PUT"
+						     : "GET",
+	};
+	struct retried_call retried = {
 		.body = call->body,
 		.body_size = call->body_size,
-		.arg = arg,
-		.prepare = prepare,
-		.judge = judge,
+		.arg = &attempt,
+		.prepare = prepare_try,
+		.judge = judge_reply,
 		.read = call->read,
 		.read_arg = call->read_arg,
 		.once = call->once,
 	};
+	int result;
+
+	if (call->asked & ASKED_PUT && http->checksums)
+		crc32c_text(crc32c(call->body, call->body_size), attempt.checksum);
+	if (http->ops->wrap)
+		http->ops->wrap(&attempt, &body);
+	retried.method = attempt.method;
+	if (body.size) {
+		retried.body = body.data;
+		retried.body_size = body.size;
+	}
+	result = retrying_client_perform(http->client, &retried, response, cancel, err);
+	credential_release(attempt.credential);
+	return result == 0 ? 0
+			   : err_wrap(err, "%s %s%s%s", retried.method, http->place,
+				      call->key ? http->prefix : "", call->key ? call->key : "");
 }
 
 int http_store_put_object(struct store *store, const char *key, const void *data, size_t size,
@@ -125,7 +186,7 @@ int http_store_put_object(struct store *store, const char *key, const void *data
 		.once = once,
 	};
 
-	return http_store_of(store)->ops->perform(store, &call, &response, cancel, err);
+	return perform_call(store, &call, &response, cancel, err);
 }
 
 int http_store_put(struct store *store, const char *key, const void *data, size_t size,
@@ -155,7 +216,7 @@ static int get_part(struct store *store, const char *key, uint64_t offset, size_
 
 	/* A store that knows no ranges sends the whole object, which does not find room: below that
 	 * is said. */
-	if (http->ops->perform(store, &call, response, cancel, &own) < 0 &&
+	if (perform_call(store, &call, response, cancel, &own) < 0 &&
 	    !(range && response->status == 200 && own.kind == ERR_FAILED)) {
 		return err_pass(err, &own);
 	}
@@ -314,7 +375,7 @@ static int list_page(struct store *store, const char *prefix, enum store_depth d
 	http->ops->add_page_query(&query, full, depth, *token);
 	call.query = uri_text(&query);
 	free(steal(token));
-	return http->ops->perform(store, &call, &response, cancel, err);
+	return perform_call(store, &call, &response, cancel, err);
 }
 
 int http_store_list(struct store *store, const char *prefix, enum store_depth depth,
@@ -341,14 +402,10 @@ int http_store_remove(struct store *store, const char *key, struct cancel *cance
 	auto_(http_response_release) struct http_response response = {.body.limit = SMALL_LIMIT};
 	const struct store_call call = {.asked = ASKED_REMOVE, .key = key, .query = ""};
 
-	return http_store_of(store)->ops->perform(store, &call, &response, cancel, err);
+	return perform_call(store, &call, &response, cancel, err);
 }
 
 void http_store_read_health(struct store *store, struct store_health *health)
 {
-	struct retrying_client_statistics statistics;
-
-	retrying_client_statistics(http_store_of(store)->client, &statistics);
-	health->skew_known = statistics.clock_seen;
-	health->skew_ms = statistics.clock_ms;
+	health->skew_known = retrying_client_clock(http_store_of(store)->client, &health->skew_ms);
 }

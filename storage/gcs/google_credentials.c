@@ -10,7 +10,6 @@
 #include <openssl/bio.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -100,7 +99,6 @@ int jwt_sign(const char *key_pem, const char *key_id, json_t *claims, char **tok
 	return 0;
 }
 
-#define PREFIX "Bearer "
 #define TOKEN_URL "https://oauth2.googleapis.com/token"
 #define SCOPE_STORAGE "https://www.googleapis.com/auth/devstorage.read_write"
 
@@ -307,7 +305,7 @@ static int check_confidential(const char *url, const char *name, struct err *err
 
 /* `authorization`: a header more; NULL: none. */
 static int post_form(const char *name, const char *url, const char *authorization,
-		     struct bytes *form, struct bearer_token *token, struct cancel *cancel,
+		     struct bytes *form, struct credential *token, struct cancel *cancel,
 		     struct err *err)
 {
 	const char *const headers[] = {"Content-Type: application/x-www-form-urlencoded",
@@ -329,7 +327,7 @@ static int post_form(const char *name, const char *url, const char *authorizatio
 /* --- a key --- */
 
 static int get_service_token(const struct google_account *account, int64_t wall_ms,
-			     struct bearer_token *token, struct err *err)
+			     struct credential *token, struct err *err)
 {
 	json_int_t now = wall_ms / 1000;
 	auto_json json_t *claims =
@@ -342,7 +340,7 @@ static int get_service_token(const struct google_account *account, int64_t wall_
 
 /* --- a person --- */
 
-static int refresh_user_token(const struct google_account *account, struct bearer_token *token,
+static int refresh_user_token(const struct google_account *account, struct credential *token,
 			      struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes form = {0};
@@ -368,7 +366,7 @@ static char *basic_authorization(const struct google_account *account)
 	return text_format("Authorization: Basic %s", encoded);
 }
 
-static int exchange_subject_token(const struct google_account *account, struct bearer_token *token,
+static int exchange_subject_token(const struct google_account *account, struct credential *token,
 				  struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes form = {0};
@@ -389,7 +387,7 @@ static int exchange_subject_token(const struct google_account *account, struct b
 
 /* --- acting as a service account --- */
 
-static int read_acting_token(const struct http_response *response, struct bearer_token *token,
+static int read_acting_token(const struct http_response *response, struct credential *token,
 			     struct err *err)
 {
 	auto_json json_t *object = json_parse(response->body.data, response->body.size, NULL);
@@ -405,7 +403,7 @@ static int read_acting_token(const struct http_response *response, struct bearer
 }
 
 static int impersonate_account(const struct google_account *account, const char *own,
-			       struct bearer_token *token, struct cancel *cancel, struct err *err)
+			       struct credential *token, struct cancel *cancel, struct err *err)
 {
 	auto_(http_response_release) struct http_response response = {0};
 	auto_free char *life = text_format("%llds", (long long)account->impersonation_life);
@@ -434,11 +432,10 @@ static int impersonate_account(const struct google_account *account, const char 
 }
 
 int google_token_exchange_account(const struct google_account *account, int64_t wall_ms,
-				  struct bearer_token *token, struct cancel *cancel,
-				  struct err *err)
+				  struct credential *token, struct cancel *cancel, struct err *err)
 {
 	struct google_account source;
-	struct bearer_token own = {0}, *target = account->impersonation_url ? &own : token;
+	struct credential own = {0}, *target = account->impersonation_url ? &own : token;
 	int result = -1;
 
 	switch (account->kind) {
@@ -462,13 +459,13 @@ int google_token_exchange_account(const struct google_account *account, int64_t 
 	}
 	if (result == 0 && target == &own)
 		result = impersonate_account(account, own.text, token, cancel, err);
-	bearer_token_free(own.text);
+	credential_clear(&own);
 	return result;
 }
 
 /* --- a machine --- */
 
-static int ask_metadata_server(const char *base, struct bearer_token *token, struct cancel *cancel,
+static int ask_metadata_server(const char *base, struct credential *token, struct cancel *cancel,
 			       struct err *err)
 {
 	const char *const headers[] = {instance_metadata_header(METADATA_GOOGLE), NULL};
@@ -493,8 +490,7 @@ static int ask_metadata_server(const char *base, struct bearer_token *token, str
 }
 
 int google_token_exchange_machine(const struct metadata_endpoint *endpoint,
-				  struct bearer_token *token, struct cancel *cancel,
-				  struct err *err)
+				  struct credential *token, struct cancel *cancel, struct err *err)
 {
 	/* By name first, as Google's own libraries do. Without a resolver the address still
 	 * answers. */
@@ -513,37 +509,29 @@ struct google_credentials {
 	struct google_account account;
 	struct metadata_endpoint endpoint;
 	char *source;
-	_Atomic int64_t skew_ms;
+	struct retrying_client *client;
 	struct credential_cache tokens;
 };
 
-static void *fetch_token(void *arg, int64_t *expires_ms, struct cancel *cancel, struct err *err)
+static int fetch_token(void *arg, struct credential *token, struct cancel *cancel, struct err *err)
 {
 	struct google_credentials *credentials = arg;
-	int64_t wall_ms = clock_wall_ms() + atomic_load(&credentials->skew_ms);
-	struct bearer_token token = {0};
-	int result;
 
-	if (credentials->file)
-		result = google_token_exchange_account(&credentials->account, wall_ms, &token,
-						       cancel, err);
-	else
-		result = google_token_exchange_machine(&credentials->endpoint, &token, cancel, err);
-	*expires_ms = token.expires_ms;
-	if (result == 0)
-		return token.text;
+	if (credentials->file
+		    ? google_token_exchange_account(&credentials->account,
+						    retrying_client_now_ms(credentials->client),
+						    token, cancel, err) == 0
+		    : google_token_exchange_machine(&credentials->endpoint, token, cancel, err) ==
+			      0)
+		return 0;
 	if (!credentials->file)
 		err_wrap(err, "set GOOGLE_APPLICATION_CREDENTIALS, or run \"gcloud auth "
 			      "application-default login\", or use a service account");
-	err_wrap(err, "Google credentials (%s)", credentials->source);
-	return NULL;
+	return err_wrap(err, "Google credentials (%s)", credentials->source);
 }
 
 static const struct credential_source credential_source = {
 	.fetch = fetch_token,
-	.copy = bearer_token_copy,
-	.equal = bearer_token_equal,
-	.free = bearer_token_free,
 	/* The metadata server hands out the same token until four minutes before its end. */
 	.refresh_ahead_ms = 225 * 1000,
 	.rest_ms = BEARER_TOKEN_REST_MS,
@@ -599,11 +587,13 @@ static int select_source(struct google_credentials *credentials, struct err *err
 	return 0;
 }
 
-int google_credentials_new(struct google_credentials **result, struct err *err)
+int google_credentials_new(struct retrying_client *client, struct google_credentials **result,
+			   struct err *err)
 {
 	struct google_credentials *credentials = memory_new(sizeof(*credentials));
 	struct err own = {0};
 
+	credentials->client = client;
 	credential_cache_init(&credentials->tokens, &credential_source, credentials);
 	if (select_source(credentials, &own) < 0) {
 		google_credentials_free(credentials);
@@ -630,25 +620,7 @@ const char *google_credentials_source(const struct google_credentials *credentia
 	return credentials->source;
 }
 
-int google_credentials_get(struct google_credentials *credentials, char **authorization,
-			   struct cancel *cancel, struct err *err)
+struct credential_cache *google_credentials_tokens(struct google_credentials *credentials)
 {
-	auto_free char *token = credential_cache_get(&credentials->tokens, cancel, err);
-
-	if (!token)
-		return -1;
-	*authorization = text_format(PREFIX "%s", token);
-	return 0;
-}
-
-void google_credentials_set_skew(struct google_credentials *credentials, int64_t skew_ms)
-{
-	atomic_store(&credentials->skew_ms, skew_ms);
-}
-
-int google_credentials_invalidate(struct google_credentials *credentials, const char *authorization,
-				  struct cancel *cancel, struct err *err)
-{
-	return credential_cache_invalidate(&credentials->tokens, authorization + strlen(PREFIX),
-					   cancel, err);
+	return &credentials->tokens;
 }

@@ -52,6 +52,9 @@ static void read_element(void *arg, const char *path, const char *text)
 
 	if (strcasecmp(path, "html") == 0)
 		reply->facts |= CAME_PAGE;
+	/* That of the Security Token Service. */
+	if (text_starts(path, "ErrorResponse/"))
+		path += strlen("ErrorResponse/");
 	if (strncmp(path, "Error", 5) != 0 || (path[5] && path[5] != '/'))
 		return;
 	reply->facts |= CAME_ERROR;

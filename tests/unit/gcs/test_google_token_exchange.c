@@ -55,16 +55,16 @@ static char *url_of(const char *path)
 	return text_format("http://127.0.0.1:%u%s", httpd_port(server.httpd), path);
 }
 
-static int exchange(const struct google_account *account, struct bearer_token *token)
+static int exchange(const struct google_account *account, struct credential *token)
 {
 	server.said[0] = '\0';
 	err = (struct err){0};
-	*token = (struct bearer_token){0};
+	*token = (struct credential){0};
 	return google_token_exchange_account(account, 1775944800000, token, NULL, &err);
 }
 
 /* In `seconds`, give or take what this has taken. */
-static void check_end(const struct bearer_token *token, int64_t before_ms, int64_t seconds)
+static void check_end(const struct credential *token, int64_t before_ms, int64_t seconds)
 {
 	assert_in_range(token->expires_ms, before_ms + seconds * 1000 - 1000,
 			clock_monotonic_ms() + seconds * 1000 + 1000);
@@ -80,7 +80,7 @@ static void test_person(void **state)
 		.refresh_token = "again",
 		.token_url = url,
 	};
-	struct bearer_token token;
+	struct credential token;
 	int64_t before = clock_monotonic_ms();
 
 	(void)state;
@@ -116,7 +116,7 @@ static void test_another_issuer(void **state)
 {
 	auto_free char *url = url_of("/token"), *file = text_format("%s/subject", directory);
 	struct google_account account = external(url, file);
-	struct bearer_token token;
+	struct credential token;
 	int64_t before = clock_monotonic_ms();
 
 	(void)state;
@@ -150,7 +150,7 @@ static void test_acting_as_a_service_account(void **state)
 	auto_free char *file = text_format("%s/subject", directory);
 	auto_json json_t *delegates = json_pack("[s]", "boss");
 	struct google_account account = external(url, file);
-	struct bearer_token token;
+	struct credential token;
 	char answer_text[200], end[32];
 	int64_t before = clock_monotonic_ms();
 	static const char *const refused[] =
@@ -203,7 +203,7 @@ static void test_impersonated_through_another_file(void **state)
 		.impersonation_life = 3600,
 		.source = source,
 	};
-	struct bearer_token token;
+	struct credential token;
 
 	(void)state;
 	server.impersonated = "{\"accessToken\":\"acted\",\"expireTime\":\"2099-01-01T00:00:00Z\"}";
@@ -224,7 +224,7 @@ static void test_machine(void **state)
 {
 	auto_free char *url = url_of("");
 	struct metadata_endpoint endpoint = {.is_named = true};
-	struct bearer_token token = {0};
+	struct credential token = {0};
 	int64_t before = clock_monotonic_ms();
 
 	(void)state;
@@ -294,7 +294,7 @@ static void test_service_account(void **state)
 		.email = "robot@example",
 		.key_pem = test_key,
 	};
-	struct bearer_token token;
+	struct credential token;
 	int64_t before = clock_monotonic_ms();
 	auto_json json_t *claims = NULL;
 
