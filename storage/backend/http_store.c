@@ -35,8 +35,8 @@ bool range_request_fits(const struct http_response *response, uint64_t offset, s
 	       content_range_fits(http_header(response, "Content-Range"), offset, size);
 }
 
-static int check_range(const struct http_response *response, uint64_t offset, size_t size,
-		       struct err *err)
+int range_request_check(const struct http_response *response, uint64_t offset, size_t size,
+			struct err *err)
 {
 	const char *range = http_header(response, "Content-Range");
 
@@ -54,22 +54,6 @@ static int check_range(const struct http_response *response, uint64_t offset, si
 			       response->body.size, (unsigned long long)offset, size);
 	if (size != STORE_TO_END && response->body.size > size)
 		return err_set(err, ERR_FAILED, "the answer is longer than asked for");
-	return 0;
-}
-
-int range_request_read(struct http_response *response, uint64_t offset, size_t size,
-		       struct bytes *out, struct err *err)
-{
-	struct bytes *body = &response->body;
-	size_t limit = out->limit;
-
-	if (check_range(response, offset, size, err) < 0)
-		return -1;
-	if (out->size || out->data)
-		return bytes_append(out, body->data, body->size, err);
-	*out = *body;
-	out->limit = limit;
-	*body = (struct bytes){0};
 	return 0;
 }
 
@@ -199,44 +183,9 @@ int http_store_put(struct store *store, const char *key, const void *data, size_
 
 /* --- reading a part --- */
 
-/* *other: the answer is that of a success, and not the part that was asked for. */
-static int get_part(struct store *store, const char *key, uint64_t offset, size_t size,
-		    struct http_response *response, struct bytes *out, bool *other,
-		    struct cancel *cancel, struct err *err)
-{
-	auto_free char *range = range_request_header(offset, size);
-	const struct store_call call = {
-		.asked = size == STORE_TO_END ? ASKED_GET_REST : ASKED_GET,
-		.key = key,
-		.query = "",
-		.range = range,
-	};
-	const struct http_store *http = http_store_of(store);
-	struct err own = {0};
-
-	/* A store that knows no ranges sends the whole object, which does not find room: below that
-	 * is said. */
-	if (perform_call(store, &call, response, cancel, &own) < 0 &&
-	    !(range && response->status == 200 && own.kind == ERR_FAILED)) {
-		return err_pass(err, &own);
-	}
-	/* From behind the end there is nothing to get. */
-	if (response->status == 416)
-		return 0;
-	if (response->sunk == size)
-		return 0;
-	if (range_request_read(response, offset, size, out, &own) < 0) {
-		*other = own.kind == ERR_FAILED;
-		return err_set(err, own.kind, "%s%s: %s", http->prefix, key, own.text);
-	}
-	return 0;
-}
-
-/* --- reading a part while it arrives --- */
-
 struct part_read {
 	uint64_t offset;
-	size_t size;
+	size_t size, most; /* of the part; of a body, where `size` is STORE_TO_END */
 	const struct store_taker *taker;
 };
 
@@ -254,75 +203,59 @@ static int take_part(void *arg, const struct http_response *response, const void
 		       : 1;
 }
 
-/* Whatever is not the part that was asked for is the business of get_part(). */
-static int read_once(struct store *store, const char *key, struct part_read *part, bool *other,
-		     struct cancel *cancel, struct err *err)
+/* What is just the part that was asked for is taken while it arrives. *other: the answer is that of
+ * a success, and not that part. */
+static int ask_once(struct store *store, const char *key, struct part_read *part, bool *other,
+		    struct cancel *cancel, struct err *err)
 {
+	bool to_end = part->size == STORE_TO_END;
 	const struct http_sink sink = {take_part, part};
 	auto_(http_response_release) struct http_response response = {
-		.sink = &sink,
-		.body.limit = part->size + ERROR_BODY_SIZE,
+		.sink = to_end ? NULL : &sink,
+		/* An error's body must find room too. */
+		.body.limit = to_end ? part->most : part->size + ERROR_BODY_SIZE,
 	};
-	auto_(bytes_release) struct bytes unused = {0};
+	auto_free char *range = range_request_header(part->offset, part->size);
+	const struct store_call call = {
+		.asked = to_end ? ASKED_GET_REST : ASKED_GET,
+		.key = key,
+		.query = "",
+		.range = range,
+	};
+	struct err own = {0};
 
-	if (get_part(store, key, part->offset, part->size, &response, &unused, other, cancel, err) <
-	    0)
-		return -1;
-	/* Without any sink, or with one that knew better. */
-	return response.sunk
-		       ? 0
-		       : part->taker->take(part->taker->arg, 0, unused.data, unused.size, err);
-}
-
-static int get_once(struct store *store, const char *key, const struct part_read *part,
-		    struct bytes *out, bool *other, struct cancel *cancel, struct err *err)
-{
-	auto_(http_response_release) struct http_response response = {0};
-	size_t limit = out->limit, size = part->size;
-	bool lent = out->size == 0;
-	int result;
-
-	if (lent) {
-		response.body = *out;
-		*out = (struct bytes){.limit = limit};
-	} else
-		response.body.limit = limit;
-	/* An error's body must find room too. */
-	if (size != STORE_TO_END)
-		response.body.limit = size + ERROR_BODY_SIZE;
-	if (size == STORE_TO_END || bytes_reserve(&response.body, size, err) == 0)
-		result = get_part(store, key, part->offset, size, &response, out, other, cancel,
-				  err);
-	else
-		result = err_wrap(err, "%s", key);
-	if (lent && !out->data) {
-		*out = response.body;
-		out->size = 0;
-		out->limit = limit;
-		response.body = (struct bytes){0};
-	}
-	return result;
+	/* A store that knows no ranges sends the whole object, which does not find room: below that
+	 * is said. */
+	if (perform_call(store, &call, &response, cancel, &own) < 0 &&
+	    !(range && response.status == 200 && own.kind == ERR_FAILED))
+		return err_pass(err, &own);
+	/* From behind the end there is nothing to get. */
+	if (response.status == 416 || response.sunk == part->size)
+		return 0;
+	if (range_request_check(&response, part->offset, part->size, &own) == 0)
+		return part->taker->take(part->taker->arg, 0, response.body.data,
+					 response.body.size, err);
+	*other = own.kind == ERR_FAILED;
+	return err_set(err, own.kind, "%s%s: %s", http_store_of(store)->prefix, key, own.text);
 }
 
 /* Another part than was asked for, or the whole object, may come from something in between, and the
- * next answer from the store. `out` NULL: the part is taken while it arrives. */
+ * next answer from the store. */
 static int ask_for_part(struct store *store, const char *key, struct part_read *part,
-			struct bytes *out, struct cancel *cancel, struct err *err)
+			struct cancel *cancel, struct err *err)
 {
-	size_t before = out ? out->size : 0;
 	struct err own = {0};
 	bool other = true;
 	int result = -1;
 
+	if (part->size == 0)
+		return cancel_check(cancel, err);
 	for (int i = 0; result < 0 && other && i < GET_TRIES; i++) {
 		if (i > 0 && cancel_sleep(cancel, (int64_t)i * GET_PAUSE_MS, err) < 0)
 			return -1;
 		own = (struct err){0};
 		other = false;
-		if (out)
-			out->size = before;
-		result = out ? get_once(store, key, part, out, &other, cancel, &own)
-			     : read_once(store, key, part, &other, cancel, &own);
+		result = ask_once(store, key, part, &other, cancel, &own);
 	}
 	return result < 0 ? err_pass(err, &own) : 0;
 }
@@ -330,19 +263,21 @@ static int ask_for_part(struct store *store, const char *key, struct part_read *
 int http_store_get(struct store *store, const char *key, uint64_t offset, size_t size,
 		   struct bytes *out, struct cancel *cancel, struct err *err)
 {
-	struct part_read part = {offset, size, NULL};
+	struct store_gathering gathering = {out, out->size};
+	const struct store_taker taker = {store_gather, &gathering};
+	struct part_read part = {offset, size, out->limit, &taker};
 
-	return size == 0 ? cancel_check(cancel, err)
-			 : ask_for_part(store, key, &part, out, cancel, err);
+	if (size != STORE_TO_END && bytes_reserve(out, size, err) < 0)
+		return err_wrap(err, "%s", key);
+	return ask_for_part(store, key, &part, cancel, err);
 }
 
 int http_store_read(struct store *store, const char *key, uint64_t offset, size_t size,
 		    const struct store_taker *taker, struct cancel *cancel, struct err *err)
 {
-	struct part_read part = {offset, size, taker};
+	struct part_read part = {offset, size, 0, taker};
 
-	return size == 0 ? cancel_check(cancel, err)
-			 : ask_for_part(store, key, &part, NULL, cancel, err);
+	return ask_for_part(store, key, &part, cancel, err);
 }
 
 /* --- listing --- */

@@ -85,8 +85,7 @@ void http_store_release(struct http_store *http);
 int http_store_put_object(struct store *store, const char *key, const void *data, size_t size,
 			  unsigned asked, bool once, struct cancel *cancel, struct err *err);
 
-/* As in struct store_ops. Empty `out` lends its space to the reply, so that a chunk is received
- * where it is wanted. */
+/* As in struct store_ops. */
 int http_store_put(struct store *store, const char *key, const void *data, size_t size,
 		   enum store_put_mode mode, struct cancel *cancel, struct err *err);
 int http_store_get(struct store *store, const char *key, uint64_t offset, size_t size,
@@ -106,9 +105,9 @@ char *range_request_header(uint64_t offset, size_t size);
  * not STORE_TO_END. */
 bool range_request_fits(const struct http_response *response, uint64_t offset, size_t size);
 
-/* Appends the body of the reply to `out`; if `out` is empty, it takes over the body's memory.
- * ERR_CORRUPT: shorter than requested. ERR_FAILED: another range. */
-int range_request_read(struct http_response *response, uint64_t offset, size_t size,
-		       struct bytes *out, struct err *err);
+/* Whether the reply, with its body, is the part. ERR_CORRUPT: shorter than requested. ERR_FAILED:
+ * another range. */
+int range_request_check(const struct http_response *response, uint64_t offset, size_t size,
+			struct err *err);
 
 #endif
