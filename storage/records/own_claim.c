@@ -56,7 +56,7 @@ void claim_room_keep(struct storage *storage, struct cancel *cancel)
 	if (storage->transfer.remote)
 		return;
 	room = memory_new(ROOM_SIZE);
-	fill_room(storage->transfer.seed, room);
+	fill_room(storage->transfer.boot, room);
 	(void)store->ops->put(store, key, room, ROOM_SIZE, STORE_IF_ABSENT, cancel, NULL);
 }
 

@@ -43,7 +43,7 @@ static int read_piece(const struct file_piece *piece, size_t at, size_t size, ui
 static int look_at_piece(const struct file_piece *piece, struct packer *packer, uint8_t *room,
 			 bool *torn, struct err *err)
 {
-	packer_look_begin(packer, !room);
+	packer_look_begin(packer);
 	for (size_t at = 0; at < piece->size; at += PACKER_PIECE) {
 		size_t left = piece->size - at, size = left < PACKER_PIECE ? left : PACKER_PIECE;
 		uint8_t *target = room ? room + at : packer->scratch;
