@@ -45,9 +45,6 @@ static const struct reply_row rows[] = {
 	{STATUS_ANY, "NoSuchKey", 0, CALL_FAILED, ERR_NOT_FOUND, NULL},
 	{STATUS_ANY, "NoSuchBucket", 0, CALL_FAILED, ERR_INVALID,
 		"make the bucket, or correct its name"},
-	{STATUS_ANY, "PreconditionFailed", 0, CALL_FAILED, ERR_FAILED, NULL},
-	{STATUS_ANY, "ConditionalRequestConflict", 0, CALL_RETRY, ERR_RETRY, NULL},
-	{STATUS_ANY, "OperationAborted", 0, CALL_RETRY, ERR_RETRY, NULL},
 	{STATUS_ANY, "AccessDenied", ASKED_LIST, CALL_FAILED, ERR_DENIED,
 		"allow s3:ListBucket on the bucket"},
 	/* S3 does not tell a caller that may not list what is missing. */
@@ -67,13 +64,9 @@ static const struct reply_row rows[] = {
 	{STATUS_ANY, "RequestTimeTooSkewed", 0, CALL_SKEWED, ERR_DENIED, SET_CLOCK},
 	{STATUS_ANY, "RequestExpired", 0, CALL_SKEWED, ERR_DENIED, SET_CLOCK},
 	{STATUS_ANY, "SlowDown", 0, CALL_SLOW_DOWN, ERR_RETRY, NULL},
-	{STATUS_ANY, "ServiceUnavailable", 0, CALL_SLOW_DOWN, ERR_RETRY, NULL},
-	{STATUS_ANY, "TooManyRequests", 0, CALL_SLOW_DOWN, ERR_RETRY, NULL},
 	{STATUS_ANY, "Throttling", 0, CALL_SLOW_DOWN, ERR_RETRY, NULL},
 	{STATUS_ANY, "ThrottlingException", 0, CALL_SLOW_DOWN, ERR_RETRY, NULL},
-	{STATUS_ANY, "RequestLimitExceeded", 0, CALL_SLOW_DOWN, ERR_RETRY, NULL},
 	{STATUS_ANY, "InternalError", 0, CALL_RETRY, ERR_RETRY, NULL},
-	{STATUS_ANY, "InternalErrors", 0, CALL_RETRY, ERR_RETRY, NULL},
 	{STATUS_ANY, "RequestTimeout", 0, CALL_RETRY, ERR_RETRY, NULL},
 	{STATUS_ANY, "PriorRequestNotComplete", 0, CALL_RETRY, ERR_RETRY, NULL},
 	{STATUS_ANY, "BadDigest", 0, CALL_RETRY, ERR_RETRY, "the bytes were changed on their way"},
@@ -85,13 +78,10 @@ static const struct reply_row rows[] = {
 	{STATUS_ANY, "TemporaryRedirect", 0, CALL_MOVED, ERR_RETRY, NULL},
 	{STATUS_ANY, "AuthorizationHeaderMalformed", 0, CALL_MOVED, ERR_INVALID, SET_REGION},
 	{STATUS_ANY, "IllegalLocationConstraintException", 0, CALL_MOVED, ERR_INVALID, SET_REGION},
-	{STATUS_ANY, "InvalidRange", 0, CALL_FAILED, ERR_CORRUPT, SHORTER},
 	{STATUS_ANY, "QuotaExceeded", 0, CALL_FAILED, ERR_NO_SPACE, NULL},
-	{STATUS_ANY, "XMinioStorageFull", 0, CALL_FAILED, ERR_NO_SPACE, NULL},
 	{STATUS_ANY, "XMinioAdminBucketQuotaExceeded", 0, CALL_FAILED, ERR_NO_SPACE, NULL},
 	{STATUS_ANY, "InvalidObjectState", 0, CALL_FAILED, ERR_DENIED,
 		"the object lies in an archive class: restore it there first"},
-	{STATUS_ANY, "NotImplemented", 0, CALL_FAILED, ERR_INVALID, LACKS},
 
 	/* Success, unless the body says otherwise or another server has answered. "PutObject" and
 	 * "GetObject" of the API Reference have an ETag; whoever reads a list finds out. */
