@@ -900,11 +900,7 @@ static int call_sts(struct fetch *fetch, const struct bytes *form, const struct 
 		.judge = judge_response,
 	};
 	auto_(retrying_client_free) struct retrying_client *remote =
-		retrying_client_new(&(struct retrying_client_options){
-			.patience_ms = STS_PATIENCE_MS,
-			.ca_file = settings->ca_file,
-			.ca_variable = "AWS_CA_BUNDLE",
-		});
+		retrying_client_new(STS_PATIENCE_MS, settings->ca_file, "AWS_CA_BUNDLE");
 	auto_(http_response_release) struct http_response response = {.body.limit = REPLY_MOST};
 	int result;
 

@@ -727,7 +727,7 @@ static int azure_open(const char *url, bool create, bool read_only, struct store
 		.ops = &ops,
 		.prefix = azure->account.prefix,
 		.place = text_format("%s %s/", azure->account.name, azure->account.container),
-		.client = retrying_client_new(NULL),
+		.client = retrying_client_new(0, NULL, NULL),
 		.credentials = azure->identity.ask ? &azure->tokens : NULL,
 	};
 	*store = &azure->http.store;

@@ -316,16 +316,24 @@ static int list_page(struct store *store, const char *prefix, enum store_depth d
 int http_store_list(struct store *store, const char *prefix, enum store_depth depth,
 		    struct store_listing *listing, struct cancel *cancel, struct err *err)
 {
-	auto_(page_cycle_release) struct page_cycle cycle = {0};
 	auto_free char *token = NULL;
+	int result;
 
 	do {
-		if (list_page(store, prefix, depth, &token, listing, cancel, err) < 0 ||
-		    (token && page_cycle_check(&cycle, token, err) < 0)) {
-			store_listing_release(listing);
-			return err_wrap(err, "list of %s%s", http_store_of(store)->prefix, prefix);
-		}
-	} while (token);
+		auto_free char *asked = token ? text_copy(token) : NULL;
+
+		result = list_page(store, prefix, depth, &token, listing, cancel, err);
+		/* It would send the same page forever. */
+		if (result == 0 && asked && text_equal(asked, token))
+			result =
+				err_set(err, ERR_FAILED,
+					"the list does not end: the next page is this one. Is "
+					"something (a cache, a proxy) between here and the store?");
+	} while (result == 0 && token);
+	if (result < 0) {
+		store_listing_release(listing);
+		return err_wrap(err, "list of %s%s", http_store_of(store)->prefix, prefix);
+	}
 	store_listing_sort(listing);
 	return 0;
 }

@@ -448,7 +448,7 @@ static int gcs_open(const char *url, bool create, bool read_only, struct store *
 	struct gcs_store *gcs = memory_new(sizeof(*gcs));
 
 	(void)create, (void)read_only;
-	gcs->http.client = retrying_client_new(NULL);
+	gcs->http.client = retrying_client_new(0, NULL, NULL);
 	if (init_store(gcs, url, err) < 0 || cancel_check(cancel, err) < 0) {
 		gcs_close(&gcs->http.store);
 		return -1;

@@ -146,17 +146,16 @@ int64_t retrying_client_patience_ms(struct err *err)
 	return patience_ms;
 }
 
-struct retrying_client *retrying_client_new(const struct retrying_client_options *options)
+struct retrying_client *retrying_client_new(int64_t patience_ms, const char *ca_file,
+					    const char *ca_variable)
 {
 	struct retrying_client *remote = memory_new(sizeof(*remote));
 
-	remote->patience_ms = options && options->patience_ms ? options->patience_ms
-							      : retrying_client_patience_ms(NULL);
+	remote->patience_ms = patience_ms ? patience_ms : retrying_client_patience_ms(NULL);
 	if (remote->patience_ms < 0)
 		remote->patience_ms = RETRYING_CLIENT_PATIENCE_MS;
-	if (options && options->ca_file)
-		remote->ca_file = text_copy(options->ca_file);
-	remote->ca_variable = options ? options->ca_variable : NULL;
+	remote->ca_file = ca_file ? text_copy(ca_file) : NULL;
+	remote->ca_variable = ca_variable;
 	pthread_mutex_init(&remote->mutex, NULL);
 	return remote;
 }

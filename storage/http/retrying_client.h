@@ -25,15 +25,6 @@ struct retrying_client;
 #define CALL_FOREIGN_REPLY \
 	"that is not the store's answer: is a proxy or a login page between here and it?"
 
-struct retrying_client_options {
-	/* how long a call goes on without success while no deadline is near; 0:
-	 * retrying_client_patience_ms() */
-	int64_t patience_ms;
-	/* as in struct http_request; stays the caller's */
-	const char *ca_file;
-	const char *ca_variable;
-};
-
 /* What prepare() fills; empty at each try. Everything is copied. */
 struct call_request;
 void call_request_set_url(struct call_request *request, const char *url);
@@ -88,8 +79,11 @@ struct retried_call {
  * says something else. */
 int64_t retrying_client_patience_ms(struct err *err);
 
-struct retrying_client *retrying_client_new(
-	const struct retrying_client_options *options); /* NULL: defaults */
+/* `patience_ms`: how long a call goes on without success while no deadline is near; 0:
+ * retrying_client_patience_ms(). `ca_file` (NULL: none) and `ca_variable` as in struct
+ * http_request; the latter stays the caller's. */
+struct retrying_client *retrying_client_new(int64_t patience_ms, const char *ca_file,
+					    const char *ca_variable);
 void retrying_client_free(
 	struct retrying_client *remote); /* when no call is under way; NULL is fine */
 AUTO_POINTER(struct retrying_client, retrying_client_free);

@@ -424,9 +424,7 @@ static int s3_open(const char *url, bool create, bool read_only, struct store **
 		.ops = &ops,
 		.prefix = s3->address.prefix,
 		.place = text_format("s3://%s/", s3->address.bucket),
-		.client = retrying_client_new(
-			&(struct retrying_client_options){.ca_file = settings->ca_file,
-							  .ca_variable = "AWS_CA_BUNDLE"}),
+		.client = retrying_client_new(0, settings->ca_file, "AWS_CA_BUNDLE"),
 		.credentials = aws_chain_credentials(s3->chain),
 		.checksums = settings->checksums,
 	};

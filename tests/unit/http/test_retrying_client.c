@@ -112,8 +112,7 @@ static struct outcome perform(const char *script, bool old_date, int prepare_fai
 		.judge = judge,
 		.once = once,
 	};
-	struct retrying_client *remote =
-		retrying_client_new(&(struct retrying_client_options){.patience_ms = patience_ms});
+	struct retrying_client *remote = retrying_client_new(patience_ms, NULL, NULL);
 	struct http_response response = {0};
 	struct err err = {0};
 
