@@ -212,7 +212,7 @@ static void plan_transfers(struct storage *storage, const struct storage_options
 }
 
 /* What goes wrong, opening the store will say. */
-static uint64_t random_seed(void)
+static uint64_t random_key(void)
 {
 	char hex[33];
 
@@ -227,7 +227,7 @@ static uint64_t boot_key(void)
 	auto_(bytes_release) struct bytes text = {.limit = 64};
 
 	if (file_read("/proc/sys/kernel/random/boot_id", &text, NULL) < 0 || text.size == 0)
-		return random_seed();
+		return random_key();
 	return checksum_bytes(text.data, text.size);
 }
 
@@ -261,7 +261,6 @@ static struct storage *make_handle(const struct storage_options *options)
 {
 	struct storage *storage = memory_new(sizeof(*storage));
 
-	storage->transfer.seed = random_seed();
 	storage->transfer.background = options->background;
 	storage->transfer.job = text_copy(options->job);
 	storage->url = text_copy(options->url);
@@ -305,7 +304,7 @@ int storage_open(const struct storage_options *options, struct storage **result,
 	}
 	opening.store->manifest_most = record_manifest_most(options->transfer.memory_bytes);
 	storage->transfer.weights = weights;
-	storage->transfer.boot = options->transfer.check_content ? random_seed() : boot_key();
+	storage->transfer.boot = options->transfer.check_content ? random_key() : boot_key();
 	if (opening.made)
 		storage->found = from_nothing ? STORAGE_MADE_FROM_NOTHING : STORAGE_MADE;
 	plan_transfers(storage, options);

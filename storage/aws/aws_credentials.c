@@ -474,52 +474,12 @@ enum {
 /* One fetch. */
 struct fetch {
 	const struct aws_settings *settings;
-	struct aws_credentials *credentials;
+	struct credential *credentials;
 	struct cancel *cancel;
 	struct err *err;
 	int profiles;   /* asked so far */
 	char text[256]; /* where they come from, for the user */
 };
-
-/* --- one set --- */
-
-void aws_credentials_release(struct aws_credentials *credentials)
-{
-	free(credentials->access_key);
-	bearer_token_free(credentials->secret_key);
-	bearer_token_free(credentials->session_token);
-	*credentials = (struct aws_credentials){0};
-}
-
-static bool credentials_equal(const void *one, const void *other)
-{
-	const struct aws_credentials *a = one, *b = other;
-
-	return text_equal(a->access_key, b->access_key) &&
-	       text_equal(a->secret_key, b->secret_key) &&
-	       text_equal(a->session_token, b->session_token);
-}
-
-static void *copy_credentials(const void *credentials)
-{
-	const struct aws_credentials *source = credentials;
-	struct aws_credentials *copy = memory_new(sizeof(*copy));
-
-	*copy = (struct aws_credentials){
-		.access_key = text_copy(source->access_key),
-		.secret_key = text_copy(source->secret_key),
-		.session_token = source->session_token ? text_copy(source->session_token) : NULL,
-		.expires_ms = source->expires_ms,
-	};
-	return copy;
-}
-
-static void free_credentials(void *credentials)
-{
-	if (credentials)
-		aws_credentials_release(credentials);
-	free(credentials);
-}
 
 /* --- what the sources answer --- */
 
@@ -530,8 +490,7 @@ static void set_printable(char *target, size_t capacity, const char *text)
 }
 
 static int fill_credentials(const char *access, const char *secret, const char *token,
-			    const char *expiration, struct aws_credentials *credentials,
-			    struct err *err)
+			    const char *expiration, struct credential *credentials, struct err *err)
 {
 	int64_t expires_ms = CLOCK_NEVER;
 
@@ -541,7 +500,7 @@ static int fill_credentials(const char *access, const char *secret, const char *
 		return err_set(err, ERR_FAILED, "the answer holds a session token that is none");
 	if (expiration && expiration[0] && !datetime_parse(expiration, &expires_ms))
 		return err_set(err, ERR_FAILED, "the answer holds an expiration that is no time");
-	*credentials = (struct aws_credentials){
+	*credentials = (struct credential){
 		.access_key = text_copy(access),
 		.secret_key = text_copy(secret),
 		.session_token = token && token[0] ? text_copy(token) : NULL,
@@ -550,8 +509,7 @@ static int fill_credentials(const char *access, const char *secret, const char *
 	return 0;
 }
 
-int aws_reply_json(const void *body, size_t size, struct aws_credentials *credentials,
-		   struct err *err)
+int aws_reply_json(const void *body, size_t size, struct credential *credentials, struct err *err)
 {
 	auto_json json_t *object = json_parse(body, size, NULL);
 	const char *code, *token;
@@ -576,21 +534,20 @@ int aws_reply_json(const void *body, size_t size, struct aws_credentials *creden
 
 struct sts_reply {
 	char *access, *secret, *token, *expiration;
-	char code[64], message[256];
 };
 
 static void sts_reply_release(struct sts_reply *sts)
 {
-	bearer_token_free(sts->access);
-	bearer_token_free(sts->secret);
-	bearer_token_free(sts->token);
-	bearer_token_free(sts->expiration);
+	secret_free(sts->access);
+	secret_free(sts->secret);
+	secret_free(sts->token);
+	secret_free(sts->expiration);
 }
 AUTO(struct sts_reply, sts_reply_release);
 
 static void replace_secret(char **target, const char *text)
 {
-	bearer_token_free(*target);
+	secret_free(*target);
 	*target = text_copy(text);
 }
 
@@ -607,14 +564,9 @@ static void read_element(void *arg, const char *path, const char *text)
 		replace_secret(&sts->token, text);
 	else if (text_ends(path, "/Credentials/Expiration"))
 		replace_secret(&sts->expiration, text);
-	else if (text_ends(path, "Error/Code"))
-		set_printable(sts->code, sizeof(sts->code), text);
-	else if (text_ends(path, "Error/Message"))
-		set_printable(sts->message, sizeof(sts->message), text);
 }
 
-int aws_reply_sts(const void *body, size_t size, struct aws_credentials *credentials,
-		  struct err *err)
+int aws_reply_sts(const void *body, size_t size, struct credential *credentials, struct err *err)
 {
 	auto_(sts_reply_release) struct sts_reply sts = {0};
 
@@ -624,35 +576,24 @@ int aws_reply_sts(const void *body, size_t size, struct aws_credentials *credent
 				err);
 }
 
-enum call_verdict aws_reply_judge_sts(int status, const void *body, size_t size, struct err *err)
-{
-	static const char *const passing[] = {"IDPCommunicationError", "InternalFailure",
-					      "InternalError", "ServiceUnavailable", NULL};
-	static const char *const skewed[] = {"RequestExpired", "RequestTimeTooSkewed", NULL};
-	auto_(sts_reply_release) struct sts_reply sts = {0};
-	bool again;
+// clang-format off
+static const struct reply_row sts_rows[] = {
+	{200, NULL, 0, CALL_DONE, ERR_NONE, NULL},
+	{STATUS_ANY, "RequestExpired", 0, CALL_SKEWED, ERR_DENIED, NULL},
+	{STATUS_ANY, "RequestTimeTooSkewed", 0, CALL_SKEWED, ERR_DENIED, NULL},
+	/* STS has no code of its own for a wrong clock. */
+	{STATUS_ANY, "SignatureDoesNotMatch", SENT_SKEWED, CALL_SKEWED, ERR_DENIED, NULL},
+	{STATUS_ANY, "Throttling", 0, CALL_SLOW_DOWN, ERR_RETRY, NULL},
+	{STATUS_ANY, "IDPCommunicationError", 0, CALL_RETRY, ERR_RETRY, NULL},
+	{408, NULL, 0, CALL_RETRY, ERR_RETRY, NULL},
+	{429, NULL, 0, CALL_SLOW_DOWN, ERR_RETRY, NULL},
+	{STATUS_FAULT, NULL, 0, CALL_RETRY, ERR_RETRY, NULL},
+	{STATUS_ANY, NULL, 0, CALL_FAILED, ERR_DENIED, NULL},
+};
+// clang-format on
 
-	if (status == 200)
-		return CALL_DONE;
-	if (size)
-		xml_read(body, size, read_element, &sts, NULL);
-	again = status >= 500 || status == 408 || text_is_one_of(sts.code, passing);
-	err_set(err, again ? ERR_RETRY : ERR_DENIED, "%d %s%s%s", status, sts.code,
-		sts.message[0] ? ": " : "", sts.message);
-	if (text_is_one_of(sts.code, skewed))
-		return CALL_SKEWED;
-	/* "Signature expired", "Signature not yet current": STS has no code of its
-	 * own for a wrong clock. */
-	if (strcmp(sts.code, "SignatureDoesNotMatch") == 0 &&
-	    strncmp(sts.message, "Signature ", 10) == 0)
-		return CALL_SKEWED;
-	if (status == 429 || strcmp(sts.code, "Throttling") == 0) {
-		if (err)
-			err->kind = ERR_RETRY;
-		return CALL_SLOW_DOWN;
-	}
-	return again ? CALL_RETRY : CALL_FAILED;
-}
+const struct reply_table aws_sts_replies = {sts_rows, sizeof(sts_rows) / sizeof(*sts_rows),
+					    5 * 60 * 1000};
 
 /* --- the container's endpoint --- */
 
@@ -680,7 +621,7 @@ static int credentials_from_keys(struct fetch *fetch, const char *access, const 
 				 const char *token)
 {
 	/* Whatever AWS_CREDENTIAL_EXPIRATION says, there will be no others. */
-	*fetch->credentials = (struct aws_credentials){
+	*fetch->credentials = (struct credential){
 		.access_key = text_copy(access),
 		.secret_key = text_copy(secret),
 		.session_token = token ? text_copy(token) : NULL,
@@ -859,13 +800,14 @@ struct aws_role {
 	const char *external_id; /* NULL: none */
 	const char *duration;    /* seconds; NULL: the service's default */
 	const char *token_file;  /* web identity, where `by` is NULL */
-	const struct aws_credentials *by;
+	const struct credential *by;
 };
 
 struct sts_call {
 	const char *endpoint, *region;
+	int64_t now_ms; /* of the last try */
 	const struct bytes *form;
-	const struct aws_credentials *by; /* NULL: unsigned */
+	const struct credential *by; /* NULL: unsigned */
 };
 
 /* A form with a token in it does not stay in memory. */
@@ -877,7 +819,7 @@ static void form_release(struct bytes *form)
 }
 AUTO(struct bytes, form_release);
 
-static void sign_request(const struct sts_call *call, int64_t now_ms, struct call_request *request)
+static void sign_request(const struct sts_call *call, struct call_request *request)
 {
 	const char *host = strstr(call->endpoint, "://") + 3;
 	auto_free char *authority = text_copy_n(host, strcspn(host, "/"));
@@ -896,7 +838,7 @@ static void sign_request(const struct sts_call *call, int64_t now_ms, struct cal
 	text_hex(digest, sizeof(digest), hash);
 	sigv4_sign(&(struct sigv4_request){"POST", "/", "", hash, headers,
 					   call->by->session_token ? 3 : 2},
-		   &identity, now_ms, &result);
+		   &identity, call->now_ms, &result);
 	call_request_add_header(request, "Host: %s", authority);
 	call_request_add_header(request, "x-amz-date: %s", result.date);
 	call_request_add_header(request, "Authorization: %s", result.authorization);
@@ -906,24 +848,28 @@ static void sign_request(const struct sts_call *call, int64_t now_ms, struct cal
 	sigv4_signed_release(&result);
 }
 
-static int prepare_request(void *arg, const struct call_try *attempt, struct call_request *request,
+static int prepare_request(void *arg, int64_t now_ms, struct call_request *request,
 			   struct cancel *cancel, struct err *err)
 {
-	const struct sts_call *call = arg;
+	struct sts_call *call = arg;
 
 	(void)cancel, (void)err;
+	call->now_ms = now_ms;
 	call_request_set_url(request, call->endpoint);
 	call_request_add_header(request, "Content-Type: " CONTENT_TYPE);
 	if (call->by)
-		sign_request(call, attempt->now_ms, request);
+		sign_request(call, request);
 	return 0;
 }
 
 static enum call_verdict judge_response(void *arg, const struct http_response *response,
 					struct err *err)
 {
-	(void)arg;
-	return aws_reply_judge_sts(response->status, response->body.data, response->body.size, err);
+	const struct sts_call *call = arg;
+	struct store_reply reply;
+
+	store_reply_read(&reply, response, 0, call->now_ms);
+	return store_reply_judge(&aws_sts_replies, &reply, err);
 }
 
 static char *sts_endpoint_url(const struct aws_settings *settings, const char *region)
@@ -939,12 +885,12 @@ static char *sts_endpoint_url(const struct aws_settings *settings, const char *r
 	return text_format("%s/", endpoint);
 }
 
-static int call_sts(struct fetch *fetch, const struct bytes *form, const struct aws_credentials *by)
+static int call_sts(struct fetch *fetch, const struct bytes *form, const struct credential *by)
 {
 	const struct aws_settings *settings = fetch->settings;
 	const char *region = settings->region ? settings->region : "us-east-1";
 	auto_free char *endpoint = sts_endpoint_url(settings, region);
-	struct sts_call sts = {endpoint, region, form, by};
+	struct sts_call sts = {endpoint, region, 0, form, by};
 	const struct retried_call call = {
 		.method = "POST",
 		.body = form->data,
@@ -954,11 +900,7 @@ static int call_sts(struct fetch *fetch, const struct bytes *form, const struct 
 		.judge = judge_response,
 	};
 	auto_(retrying_client_free) struct retrying_client *remote =
-		retrying_client_new(&(struct retrying_client_options){
-			.patience_ms = STS_PATIENCE_MS,
-			.ca_file = settings->ca_file,
-			.ca_variable = "AWS_CA_BUNDLE",
-		});
+		retrying_client_new(STS_PATIENCE_MS, settings->ca_file, "AWS_CA_BUNDLE");
 	auto_(http_response_release) struct http_response response = {.body.limit = REPLY_MOST};
 	int result;
 
@@ -996,7 +938,7 @@ static char *session_name(const struct aws_role *role)
 static int assume_role(struct fetch *fetch, const struct aws_role *role)
 {
 	auto_(form_release) struct bytes form = {0};
-	auto_(bearer_token_free) char *token = NULL;
+	auto_(secret_free) char *token = NULL;
 	auto_free char *session = session_name(role);
 
 	if (!role->by && bearer_token_read_file(role->token_file, &token, fetch->err) < 0)
@@ -1079,7 +1021,7 @@ static int fetch_profile(struct fetch *fetch, const char *profile);
 static int fetch_profile_role(struct fetch *fetch, const char *profile)
 {
 	const char *by_profile = profile_value(fetch, profile, "source_profile");
-	auto_(aws_credentials_release) struct aws_credentials by = {0};
+	auto_(credential_clear) struct credential by = {0};
 	struct aws_role role = {
 		.arn = profile_value(fetch, profile, "role_arn"),
 		.session = profile_value(fetch, profile, "role_session_name"),
@@ -1186,32 +1128,26 @@ static int fetch_first(struct fetch *fetch, size_t *source)
 		       "profile");
 }
 
-static void *fetch_credentials(void *arg, int64_t *expires_ms, struct cancel *cancel,
-			       struct err *err)
+static int fetch_credentials(void *arg, struct credential *fresh, struct cancel *cancel,
+			     struct err *err)
 {
 	struct aws_chain *chain = arg;
-	struct aws_credentials *fresh = memory_new(sizeof(*fresh));
 	struct fetch fetch = {chain->settings, fresh, cancel, err, 0, ""};
 	size_t source = chain->source;
 
-	if ((source < SOURCES ? sources[source](&fetch) : fetch_first(&fetch, &source)) != 0) {
-		free_credentials(fresh);
-		return NULL;
-	}
-	*expires_ms = fresh->expires_ms == CLOCK_NEVER ? CLOCK_NEVER
-						       : clock_from_wall_ms(fresh->expires_ms);
+	if ((source < SOURCES ? sources[source](&fetch) : fetch_first(&fetch, &source)) != 0)
+		return err_wrap(err, "credentials");
+	if (fresh->expires_ms != CLOCK_NEVER)
+		fresh->expires_ms = clock_from_wall_ms(fresh->expires_ms);
 	pthread_mutex_lock(&chain->mutex);
 	chain->source = source;
 	text_set(chain->text, sizeof(chain->text), fetch.text);
 	pthread_mutex_unlock(&chain->mutex);
-	return fresh;
+	return 0;
 }
 
 static const struct credential_source credential_source = {
 	.fetch = fetch_credentials,
-	.copy = copy_credentials,
-	.equal = credentials_equal,
-	.free = free_credentials,
 	/* A metadata service has the next ones some minutes before. */
 	.refresh_ahead_ms = 15 * 60 * 1000,
 	.rest_ms = 60 * 1000,
@@ -1237,26 +1173,15 @@ void aws_chain_free(struct aws_chain *chain)
 	free(chain);
 }
 
+struct credential_cache *aws_chain_credentials(struct aws_chain *chain)
+{
+	return &chain->cache;
+}
+
 const char *aws_chain_source(struct aws_chain *chain, char *text, size_t capacity)
 {
 	pthread_mutex_lock(&chain->mutex);
 	text_set(text, capacity, chain->source < SOURCES ? chain->text : "none yet");
 	pthread_mutex_unlock(&chain->mutex);
 	return text;
-}
-
-int aws_chain_get(struct aws_chain *chain, const struct aws_credentials *refused,
-		  struct aws_credentials *credentials, struct cancel *cancel, struct err *err)
-{
-	struct aws_credentials *copy;
-
-	*credentials = (struct aws_credentials){0};
-	if (refused && credential_cache_invalidate(&chain->cache, refused, cancel, err) < 0)
-		return -1;
-	copy = credential_cache_get(&chain->cache, cancel, err);
-	if (!copy)
-		return -1;
-	*credentials = *copy;
-	free(copy);
-	return 0;
 }

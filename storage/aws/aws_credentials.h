@@ -77,15 +77,6 @@ void aws_settings_release(struct aws_settings *settings);
  * ourselves or that is none. */
 int aws_settings_headers(const char *text, char ***headers, struct err *err);
 
-struct aws_credentials {
-	char *access_key;
-	char *secret_key;
-	char *session_token; /* NULL: none */
-	int64_t expires_ms;  /* wall clock; CLOCK_NEVER */
-};
-void aws_credentials_release(struct aws_credentials *credentials);
-AUTO(struct aws_credentials, aws_credentials_release);
-
 struct aws_chain;
 
 /* The settings stay the caller's, and longer than the chain. */
@@ -94,35 +85,31 @@ void aws_chain_free(struct aws_chain *chain); /* NULL is fine */
 AUTO_POINTER(struct aws_chain, aws_chain_free);
 
 /*
- * Fills `credentials`; the caller releases them. `refused`: the access key whose credentials the
- * other side just called expired, or NULL: others are then fetched whatever their expiry says, if
- * another thread has not done so yet. ERR_DENIED: there are none, with what was looked for;
- * ERR_RETRY: the source does not answer now.
+ * Whose credentials have access_key and secret_key, and session_token where there is one. Its
+ * errors: ERR_DENIED: there are none, with what was looked for; ERR_RETRY: the source does not
+ * answer now.
  */
-int aws_chain_get(struct aws_chain *chain, const struct aws_credentials *refused,
-		  struct aws_credentials *credentials, struct cancel *cancel, struct err *err);
+struct credential_cache *aws_chain_credentials(struct aws_chain *chain);
 
 /* Which source it is, "environment", "profile ml (role arn:aws:iam::1:role/x)"; "none yet" before
  * the first success. Returns `text`. */
 const char *aws_chain_source(struct aws_chain *chain, char *text, size_t capacity);
 
-/* --- PURE: what the sources answer. No error holds any of it but names of members and a service's
- * own error message. */
+/* --- PURE: what the sources answer; `expires_ms` is of the wall clock. No error holds any of it
+ * but names of members and a service's own error message. */
 
 /*
  * {"AccessKeyId", "SecretAccessKey", "SessionToken" or "Token", "Expiration"}: metadata services
  * and credential_process. A {"Code", "Message"} with another code than "Success" is ERR_DENIED;
  * anything that is neither ERR_FAILED.
  */
-int aws_reply_json(const void *body, size_t size, struct aws_credentials *credentials,
-		   struct err *err);
+int aws_reply_json(const void *body, size_t size, struct credential *credentials, struct err *err);
 
 /* AssumeRole's and AssumeRoleWithWebIdentity's XML. */
-int aws_reply_sts(const void *body, size_t size, struct aws_credentials *credentials,
-		  struct err *err);
+int aws_reply_sts(const void *body, size_t size, struct credential *credentials, struct err *err);
 
-/* Judges an answer of STS, which may be an error. */
-enum call_verdict aws_reply_judge_sts(int status, const void *body, size_t size, struct err *err);
+/* What an answer of STS means, which may be an error. */
+extern const struct reply_table aws_sts_replies;
 
 /* May credentials be fetched from this URI? Yes by https, and by http from this machine and from
  * the fixed addresses of ECS and EKS. */

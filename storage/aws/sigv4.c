@@ -3,7 +3,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/digest.h"
-#include "storage/http/http.h"
 
 #include <ctype.h>
 #include <openssl/evp.h>
@@ -20,38 +19,6 @@ static void add_text(struct bytes *out, const char *text)
 
 /* --- the canonical request --- */
 
-/* "a=1&b&c=2" -> sorted, "b" as "b=". */
-static void add_query(struct bytes *out, const char *query)
-{
-	auto_(name_values_release) struct name_values pairs = {0};
-
-	while (*query) {
-		size_t length = strcspn(query, "&");
-		size_t name = strcspn(query, "=&");
-
-		if (length)
-			name_values_add(&pairs, text_copy_n(query, name),
-					name < length
-						? text_copy_n(query + name + 1, length - name - 1)
-						: text_copy(""));
-		query += length;
-		query += *query == '&';
-	}
-	name_values_sort(&pairs);
-	for (size_t i = 0; i < pairs.count; i++)
-		bytes_format(out, NULL, "%s%s=%s", i ? "&" : "", pairs.items[i].name,
-			     pairs.items[i].value);
-}
-
-static char *lower_case(const char *text)
-{
-	char *lower = text_copy(text);
-
-	for (char *at = lower; *at; at++)
-		*at = (char)tolower((unsigned char)*at);
-	return lower;
-}
-
 static char *single_blanks(const char *text)
 {
 	char *result = text_copy(text), *to = result;
@@ -67,36 +34,36 @@ static char *single_blanks(const char *text)
 	return result;
 }
 
-/* The headers' block, and the list of their names in `names`. Sorted by name alone: "x-amz-meta-a"
- * stands before "x-amz-meta-a-b". */
+static int compare_names(const void *a, const void *b)
+{
+	const struct sigv4_header *first = a, *second = b;
+
+	return strcmp(first->name, second->name);
+}
+
+/* The headers' block, and the list of their names in `names`. */
 static void add_headers(struct bytes *out, const struct sigv4_request *request, const char *date,
 			struct bytes *names)
 {
-	auto_(name_values_release) struct name_values pairs = {0};
+	size_t count = request->header_count;
+	auto_free struct sigv4_header *sorted = memory_new((count + 1) * sizeof(*sorted));
 
-	for (size_t i = 0; i < request->header_count; i++)
-		name_values_add(&pairs, lower_case(request->headers[i].name),
-				single_blanks(request->headers[i].value));
-	name_values_add(&pairs, text_copy("x-amz-date"), text_copy(date));
-	name_values_sort_by_name(&pairs);
-	for (size_t i = 0; i < pairs.count; i++) {
-		if (i && strcmp(pairs.items[i].name, pairs.items[i - 1].name) == 0) {
-			bytes_format(out, NULL, ",%s", pairs.items[i].value);
-			continue;
-		}
-		bytes_format(out, NULL, "%s%s:%s", i ? "\n" : "", pairs.items[i].name,
-			     pairs.items[i].value);
-		bytes_format(names, NULL, "%s%s", i ? ";" : "", pairs.items[i].name);
+	memcpy(sorted, request->headers, count * sizeof(*sorted));
+	sorted[count++] = (struct sigv4_header){"x-amz-date", date};
+	qsort(sorted, count, sizeof(*sorted), compare_names);
+	for (size_t i = 0; i < count; i++) {
+		auto_free char *value = single_blanks(sorted[i].value);
+
+		bytes_format(out, NULL, "%s:%s\n", sorted[i].name, value);
+		bytes_format(names, NULL, "%s%s", i ? ";" : "", sorted[i].name);
 	}
-	add_text(out, "\n");
 }
 
 static void make_canonical(const struct sigv4_request *request, const char *date,
 			   struct bytes *canonical, struct bytes *names)
 {
-	bytes_format(canonical, NULL, "%s\n%s\n", request->method, request->path);
-	add_query(canonical, request->query);
-	add_text(canonical, "\n");
+	bytes_format(canonical, NULL, "%s\n%s\n%s\n", request->method, request->path,
+		     request->query);
 	add_headers(canonical, request, date, names);
 	bytes_append(names, "", 1, NULL);
 	bytes_format(canonical, NULL, "\n%s\n%s", (const char *)names->data, request->payload_hash);

@@ -1,6 +1,6 @@
 /*
  * PURE. AWS Signature Version 4, by header, as S3 wants it: the path is signed exactly as it is
- * sent (encoded once, never normalised), the query in sorted order whatever order it is sent in. A
+ * sent (encoded once, never normalised), and so is the query, whose names are in sorted order. A
  * session token is a header like any other: add it before signing. The rules: "Signature Version 4
  * signing process" in the AWS General Reference.
  */
@@ -12,14 +12,14 @@
 #include <stdint.h>
 
 struct sigv4_header {
-	const char *name;  /* in any case; two of the same name are joined in the given order */
+	const char *name;  /* in lower case; each name once */
 	const char *value; /* is trimmed, and blanks within become one */
 };
 
 struct sigv4_request {
 	const char *method;
 	const char *path;         /* encoded; begins with '/' */
-	const char *query;        /* encoded pairs, "a=1&b=2", without '?'; "" for none */
+	const char *query;        /* encoded and sorted, "a=1&b=2"; "" for none */
 	const char *payload_hash; /* hex SHA-256, or "UNSIGNED-PAYLOAD" */
 	/* All are signed. "host" must be among them; "x-amz-date" must not: it is added. */
 	const struct sigv4_header *headers;

@@ -55,10 +55,12 @@ struct azure_shared_key_request {
 	const char *account;
 	/* "/container/blob"; with "/account" in front where the endpoint has it */
 	const char *path;
-	/* "comp=list&prefix=a%2Fb"; "" for none */
+	/* "comp=list&prefix=a%2Fb", in the order of the names; "" for none */
 	const char *query;
-	/* "Name: value", ended by NULL, with x-ms-date among them */
+	/* "x-ms-name: value", in the order of the names, ended by NULL */
 	const char *const *headers;
+	/* with "If-None-Match: *" */
+	bool if_absent;
 	size_t content_length;
 };
 

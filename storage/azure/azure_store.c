@@ -288,112 +288,21 @@ static const struct reply_row rows[] = {
 /* A signature is good for 15 minutes. */
 const struct reply_table azure_blob_replies = {rows, sizeof(rows) / sizeof(*rows), 10 * 60 * 1000};
 
-/* One page of Azure's List Blobs. */
-
-#define ROOT "EnumerationResults"
-
-struct listing_page {
-	const char *prefix;
-	struct store_listing found;
-	char *name; /* of the blob that is being read */
-	char *size;
-	int64_t modified_ms;
-	bool is_directory;
-	char *next;
-	bool is_page;
-	struct err wrong; /* the first thing found wrong */
-};
-
-static void listing_page_release(struct listing_page *page)
-{
-	free(page->name);
-	free(page->size);
-	free(page->next);
-	store_listing_release(&page->found);
-}
-AUTO(struct listing_page, listing_page_release);
-
-static void replace_text(char **target, const char *text)
-{
-	free(*target);
-	*target = text_copy(text);
-}
-
-static void add_name(struct listing_page *page, const char *name, uint64_t size,
-		     int64_t modified_ms, bool folded)
-{
-	if (!text_starts(name, page->prefix)) {
-		if (!page->wrong.kind)
-			err_set(&page->wrong, ERR_CORRUPT,
-				"the listing contains a name that was not asked for: %.200s", name);
-		return;
-	}
-	name += strlen(page->prefix);
-	if (name[0] && text_ends(name, "/") == folded)
-		store_listing_add_dated(&page->found, name, size, modified_ms);
-}
-
-static void end_blob(struct listing_page *page)
-{
-	uint64_t size;
-
-	if (!page->name ||
-	    (!page->is_directory && (!page->size || !text_to_u64(page->size, INT64_MAX, &size)))) {
-		if (!page->wrong.kind)
-			err_set(&page->wrong, ERR_CORRUPT,
-				"the listing contains a blob without a name or a size");
-	} else if (!page->is_directory) {
-		add_name(page, page->name, size, page->modified_ms, false);
-	}
-	free(steal(&page->name));
-	free(steal(&page->size));
-	page->modified_ms = 0;
-	page->is_directory = false;
-}
-
-static void read_element(void *arg, const char *path, const char *text)
-{
-	struct listing_page *page = arg;
-	int64_t modified_ms;
-
-	if (!text_starts(path, ROOT))
-		return;
-	path += strlen(ROOT);
-	if (!*path)
-		page->is_page = true;
-	else if (strcmp(path, "/Blobs/Blob/Name") == 0)
-		replace_text(&page->name, text);
-	else if (strcmp(path, "/Blobs/Blob/Properties/Content-Length") == 0)
-		replace_text(&page->size, text);
-	else if (strcmp(path, "/Blobs/Blob/Properties/Last-Modified") == 0)
-		page->modified_ms = datetime_parse(text, &modified_ms) ? modified_ms : 0;
-	else if (strcmp(path, "/Blobs/Blob/Properties/ResourceType") == 0)
-		page->is_directory = strcmp(text, "directory") == 0;
-	else if (strcmp(path, "/Blobs/Blob") == 0)
-		end_blob(page);
-	else if (strcmp(path, "/Blobs/BlobPrefix/Name") == 0)
-		add_name(page, text, 0, 0, true);
-	else if (strcmp(path, "/NextMarker") == 0 && text[0])
-		replace_text(&page->next, text);
-}
-
 int azure_listing_read(const void *body, size_t size, const char *prefix,
 		       struct store_listing *listing, char **next, struct err *err)
 {
-	auto_(listing_page_release) struct listing_page page = {.prefix = prefix};
+	static const struct listing_dialect list_blobs = {
+		.root = "EnumerationResults",
+		.object = "/Blobs/Blob",
+		.key = "/Blobs/Blob/Name",
+		.size = "/Blobs/Blob/Properties/Content-Length",
+		.modified = "/Blobs/Blob/Properties/Last-Modified",
+		.type = "/Blobs/Blob/Properties/ResourceType",
+		.folded = "/Blobs/BlobPrefix/Name",
+		.next = "/NextMarker",
+	};
 
-	*next = NULL;
-	if (xml_read(body, size, read_element, &page, err) < 0)
-		return -1;
-	if (!page.is_page)
-		return err_set(err, ERR_CORRUPT, "the answer is no list of blobs");
-	if (page.wrong.kind)
-		return err_set(err, page.wrong.kind, "%s", page.wrong.text);
-	for (size_t i = 0; i < page.found.count; i++)
-		store_listing_add_dated(listing, page.found.items[i].key, page.found.items[i].size,
-					page.found.items[i].modified_ms);
-	*next = steal(&page.next);
-	return 0;
+	return listing_page_read(&list_blobs, body, size, prefix, listing, next, err);
 }
 
 /*
@@ -419,7 +328,7 @@ enum identity_variable {
 
 struct azure_identity {
 	/* NULL: no token is needed. */
-	int (*ask)(const struct azure_identity *identity, struct bearer_token *token,
+	int (*ask)(const struct azure_identity *identity, struct credential *token,
 		   struct cancel *cancel, struct err *err);
 	const char *source; /* in words and without secrets */
 	/* Copies: the environment may change under other threads. NULL where not set. */
@@ -430,7 +339,7 @@ struct azure_identity {
 /* --- Entra: a secret, or another issuer's token --- */
 
 static int request_entra_token(const struct azure_identity *identity, struct bytes *form,
-			       struct bearer_token *token, struct cancel *cancel, struct err *err)
+			       struct credential *token, struct cancel *cancel, struct err *err)
 {
 	static const char *const headers[] = {
 		"Content-Type: application/x-www-form-urlencoded",
@@ -458,7 +367,7 @@ static int request_entra_token(const struct azure_identity *identity, struct byt
 		token, cancel, err);
 }
 
-static int fetch_with_secret(const struct azure_identity *identity, struct bearer_token *token,
+static int fetch_with_secret(const struct azure_identity *identity, struct credential *token,
 			     struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes form = {0};
@@ -467,7 +376,7 @@ static int fetch_with_secret(const struct azure_identity *identity, struct beare
 	return request_entra_token(identity, &form, token, cancel, err);
 }
 
-static int fetch_with_workload(const struct azure_identity *identity, struct bearer_token *token,
+static int fetch_with_workload(const struct azure_identity *identity, struct credential *token,
 			       struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes form = {0};
@@ -486,7 +395,7 @@ static int fetch_with_workload(const struct azure_identity *identity, struct bea
 
 static int request_managed_token(const struct azure_identity *identity, const char *url,
 				 const char *header, const char *version, const char *name,
-				 struct bearer_token *token, struct cancel *cancel, struct err *err)
+				 struct credential *token, struct cancel *cancel, struct err *err)
 {
 	const char *const headers[] = {header, NULL}, *client = identity->values[IDENTITY_CLIENT];
 	auto_(bytes_release) struct bytes query = {0};
@@ -507,7 +416,7 @@ static int request_managed_token(const struct azure_identity *identity, const ch
 		token, cancel, err);
 }
 
-static int fetch_from_app_service(const struct azure_identity *identity, struct bearer_token *token,
+static int fetch_from_app_service(const struct azure_identity *identity, struct credential *token,
 				  struct cancel *cancel, struct err *err)
 {
 	auto_free char *header =
@@ -518,7 +427,7 @@ static int fetch_from_app_service(const struct azure_identity *identity, struct 
 				     err);
 }
 
-static int fetch_from_metadata(const struct azure_identity *identity, struct bearer_token *token,
+static int fetch_from_metadata(const struct azure_identity *identity, struct credential *token,
 			       struct cancel *cancel, struct err *err)
 {
 	auto_free char *url =
@@ -578,27 +487,17 @@ static int identity_init(struct azure_identity *identity, struct err *err)
 	return 0;
 }
 
-static void *fetch_token(void *arg, int64_t *expires_ms, struct cancel *cancel, struct err *err)
+static int fetch_token(void *arg, struct credential *token, struct cancel *cancel, struct err *err)
 {
 	const struct azure_identity *identity = arg;
-	struct bearer_token token = {0};
-	struct err why = {0};
 
-	if (identity->ask(identity, &token, cancel, &why) == 0) {
-		*expires_ms = token.expires_ms;
-		return token.text;
-	}
-	/* A token file that is not there must not read as a snapshot that is not there. */
-	err_set(err, why.kind == ERR_NOT_FOUND ? ERR_DENIED : why.kind,
-		"Azure credentials (%s): %s", identity->source, why.text);
-	return NULL;
+	return identity->ask(identity, token, cancel, err) == 0
+		       ? 0
+		       : err_wrap(err, "Azure credentials (%s)", identity->source);
 }
 
 static const struct credential_source credential_source = {
 	.fetch = fetch_token,
-	.copy = bearer_token_copy,
-	.equal = bearer_token_equal,
-	.free = bearer_token_free,
 	.refresh_ahead_ms = 300 * 1000,
 	.rest_ms = BEARER_TOKEN_REST_MS,
 };
@@ -609,89 +508,33 @@ static const struct credential_source credential_source = {
  * see the same.
  */
 
-/* Takes over both texts; the name is put in lower case. */
-static void add_pair(struct name_values *pairs, char *name, char *value)
-{
-	for (char *at = name; *at; at++)
-		*at = (char)tolower((unsigned char)*at);
-	name_values_add(pairs, name, value);
-}
-
-static const char *header_line_value(const char *header)
-{
-	const char *value = strchr(header, ':');
-
-	return value ? value + 1 + strspn(value + 1, " \t") : "";
-}
-
-static const char *header_value(const struct azure_shared_key_request *request, const char *name)
-{
-	size_t length = strlen(name);
-
-	for (const char *const *header = request->headers; *header; header++)
-		if (strncasecmp(*header, name, length) == 0 && (*header)[length] == ':')
-			return header_line_value(*header);
-	return "";
-}
-
-static void add_headers(struct bytes *text, const struct azure_shared_key_request *request)
-{
-	auto_(name_values_release) struct name_values pairs = {0};
-
-	for (const char *const *header = request->headers; *header; header++)
-		if (strncasecmp(*header, "x-ms-", 5) == 0)
-			add_pair(&pairs, text_copy_n(*header, strcspn(*header, ":")),
-				 text_copy(header_line_value(*header)));
-	name_values_sort(&pairs);
-	for (size_t i = 0; i < pairs.count; i++)
-		bytes_format(text, NULL, "%s:%s\n", pairs.items[i].name, pairs.items[i].value);
-}
-
-/* "/account" and the path as sent, so that the account is there twice where the endpoint's path
- * begins with it; then the query. */
-static void add_resource(struct bytes *text, const struct azure_shared_key_request *request)
-{
-	auto_(name_values_release) struct name_values pairs = {0};
-
-	for (const char *at = request->query; *at;) {
-		size_t length = strcspn(at, "&"), name = strcspn(at, "=&");
-		size_t value = name < length ? name + 1 : length;
-
-		add_pair(&pairs, uri_decode(at, name), uri_decode(at + value, length - value));
-		at += length + (at[length] == '&');
-	}
-	name_values_sort(&pairs);
-	bytes_format(text, NULL, "/%s%s", request->account, request->path);
-	for (size_t i = 0; i < pairs.count; i++) {
-		bool again = i && strcmp(pairs.items[i].name, pairs.items[i - 1].name) == 0;
-
-		if (again)
-			bytes_format(text, NULL, ",%s", pairs.items[i].value);
-		else
-			bytes_format(text, NULL, "\n%s:%s", pairs.items[i].name,
-				     pairs.items[i].value);
-	}
-}
-
 char *azure_shared_key_text(const struct azure_shared_key_request *request)
 {
-	static const char *const standard[] =
-		{"Content-MD5",   "Content-Type",        "Date", "If-Modified-Since", "If-Match",
-		 "If-None-Match", "If-Unmodified-Since", "Range"};
 	struct bytes text = {0};
 
-	bytes_format(&text, NULL, "%s\n%s\n%s\n", request->method,
-		     header_value(request, "Content-Encoding"),
-		     header_value(request, "Content-Language"));
 	/* Since 2015-02-21 a length of 0 is signed as nothing. */
 	if (request->content_length)
-		bytes_format(&text, NULL, "%zu\n", request->content_length);
+		bytes_format(&text, NULL, "%s\n\n\n%zu\n", request->method,
+			     request->content_length);
 	else
-		bytes_format(&text, NULL, "\n");
-	for (size_t i = 0; i < sizeof(standard) / sizeof(standard[0]); i++)
-		bytes_format(&text, NULL, "%s\n", header_value(request, standard[i]));
-	add_headers(&text, request);
-	add_resource(&text, request);
+		bytes_format(&text, NULL, "%s\n\n\n\n", request->method);
+	/* Of the headers with a place of their own we send one. */
+	bytes_format(&text, NULL, "\n\n\n\n\n%s\n\n\n", request->if_absent ? "*" : "");
+	for (const char *const *header = request->headers; *header; header++) {
+		int name = (int)strcspn(*header, ":");
+
+		bytes_format(&text, NULL, "%.*s:%s\n", name, *header, *header + name + 2);
+	}
+	/* The path as sent, so that the account is there twice where the endpoint's path begins
+	 * with it. */
+	bytes_format(&text, NULL, "/%s%s", request->account, request->path);
+	for (const char *at = request->query; *at;) {
+		size_t length = strcspn(at, "&"), name = strcspn(at, "=") + 1;
+		auto_free char *value = uri_decode(at + name, length - name);
+
+		bytes_format(&text, NULL, "\n%.*s:%s", (int)name - 1, at, value);
+		at += length + (at[length] == '&');
+	}
 	uri_text(&text);
 	return (char *)text.data;
 }
@@ -717,7 +560,6 @@ struct azure_store {
 	const char *path; /* of the endpoint, within it: "", or "/devstoreaccount1" */
 	struct azure_identity identity;
 	struct credential_cache tokens;
-	struct retrying_client *client;
 };
 
 static struct azure_store *azure_of(struct store *store)
@@ -726,157 +568,104 @@ static struct azure_store *azure_of(struct store *store)
 }
 
 #define API_VERSION "2021-12-02"
-#define HEADERS_MOST 8
-
-/* A call with what its tries have to remember. */
-struct call_attempt {
-	struct azure_store *store;
-	const struct store_call *call;
-	/* Encoded. */
-	char *path;
-	/* Of the last try. */
-	char *token;
-	bool refused;
-	int64_t sent_ms;
-};
-
-static void call_attempt_release(struct call_attempt *attempt)
-{
-	free(attempt->path);
-	if (attempt->token)
-		explicit_bzero(attempt->token, strlen(attempt->token));
-	free(attempt->token);
-}
-AUTO(struct call_attempt, call_attempt_release);
 
 /* --- one try --- */
 
-static int renew_token(struct call_attempt *attempt, struct cancel *cancel, struct err *err)
+static void set_request_url(const struct azure_store *azure, const char *path, const char *query,
+			    struct call_request *request)
 {
-	struct credential_cache *tokens = &attempt->store->tokens;
-
-	if (attempt->refused &&
-	    credential_cache_invalidate(tokens, attempt->token, cancel, err) < 0)
-		return -1;
-	attempt->refused = false;
-	free(steal(&attempt->token));
-	attempt->token = credential_cache_get(tokens, cancel, err);
-	return attempt->token ? 0 : -1;
-}
-
-static void sign_request(struct call_attempt *attempt, const char *const *headers,
-			 struct call_request *request)
-{
-	const struct azure_shared_key_request signable = {
-		.method = store_call_method(attempt->call),
-		.account = attempt->store->account.name,
-		.path = attempt->path,
-		.query = attempt->call->query,
-		.headers = headers,
-		.content_length = attempt->call->body_size,
-	};
-	auto_free char *authorization =
-		azure_shared_key_sign(&signable, &attempt->store->account.key);
-
-	call_request_add_header(request, "Authorization: %s", authorization);
-}
-
-static void set_request_url(struct call_attempt *attempt, struct call_request *request)
-{
-	const struct azure_account *account = &attempt->store->account;
-	int origin = (int)(attempt->store->path - account->endpoint);
+	const struct azure_account *account = &azure->account;
 	const char *sas = account->sas ? account->sas : "";
-	auto_free char *url =
-		text_format("%.*s%s%s%s%s%s", origin, account->endpoint, attempt->path,
-			    attempt->call->query[0] || sas[0] ? "?" : "", attempt->call->query,
-			    attempt->call->query[0] && sas[0] ? "&" : "", sas);
+	auto_free char *url = text_format("%.*s%s%s%s%s%s", (int)(azure->path - account->endpoint),
+					  account->endpoint, path, query[0] || sas[0] ? "?" : "",
+					  query, query[0] && sas[0] ? "&" : "", sas);
 
 	call_request_set_url(request, url);
 }
 
-static int prepare_request(void *arg, const struct call_try *try, struct call_request *request,
-			   struct cancel *cancel, struct err *err)
+static void authorize_request(const struct call_attempt *attempt, const char *path,
+			      const char *const *headers, struct call_request *request)
 {
-	struct call_attempt *attempt = arg;
-	auto_free char *range =
-		attempt->call->range ? text_format("x-ms-range: %s", attempt->call->range) : NULL;
-	char date[DATETIME_SIZE], date_header[DATETIME_SIZE + 16];
-	const char *headers[HEADERS_MOST] = {date_header, "x-ms-version: " API_VERSION};
-	size_t count = 2;
+	const struct azure_account *account = &azure_of(&attempt->http->store)->account;
+	auto_free char *signature = NULL;
 
-	if (attempt->store->identity.ask && renew_token(attempt, cancel, err) < 0)
-		return -1;
-	attempt->sent_ms = try->now_ms;
-	snprintf(date_header, sizeof(date_header), "x-ms-date: %s",
-		 datetime_rfc1123(try->now_ms, date));
-	if (attempt->call->asked & ASKED_PUT)
-		headers[count++] = "x-ms-blob-type: BlockBlob";
-	if (attempt->call->asked == ASKED_PUT_IF_ABSENT)
-		headers[count++] = "If-None-Match: *";
-	if (range)
-		headers[count++] = range;
-	for (size_t i = 0; headers[i]; i++)
-		call_request_add_header(request, "%s", headers[i]);
-	set_request_url(attempt, request);
-	if (attempt->token)
-		call_request_add_header(request, "Authorization: Bearer %s", attempt->token);
-	else if (attempt->store->account.key.size)
-		sign_request(attempt, headers, request);
-	return 0;
+	if (attempt->credential) {
+		call_request_add_header(request, "Authorization: Bearer %s",
+					attempt->credential->text);
+		return;
+	}
+	if (account->key.size == 0)
+		return;
+	signature = azure_shared_key_sign(
+		&(struct azure_shared_key_request){
+			.method = attempt->method,
+			.account = account->name,
+			.path = path,
+			.query = attempt->call->query,
+			.headers = headers,
+			.if_absent = attempt->call->asked == ASKED_PUT_IF_ABSENT,
+			.content_length = attempt->call->body_size,
+		},
+		&account->key);
+	call_request_add_header(request, "Authorization: %s", signature);
 }
 
-static enum call_verdict judge_response(void *arg, const struct http_response *response,
-					struct err *err)
+static void azure_prepare(const struct call_attempt *attempt, struct call_request *request)
 {
-	struct call_attempt *attempt = arg;
-	unsigned facts = attempt->call->asked | (attempt->token ? SENT_TOKEN : 0) |
+	const struct azure_store *azure = azure_of(&attempt->http->store);
+	const struct store_call *call = attempt->call;
+	char date[DATETIME_SIZE];
+	auto_free char *sent =
+		text_format("x-ms-date: %s", datetime_rfc1123(attempt->now_ms, date));
+	auto_free char *range = call->range ? text_format("x-ms-range: %s", call->range) : NULL;
+	auto_free char *key = text_format("%s%s", call->key ? azure->account.prefix : "",
+					  call->key ? call->key : "");
+	auto_free char *encoded = uri_encode(key, true);
+	auto_free char *path = text_format("%s/%s%s%s", azure->path, azure->account.container,
+					   call->key ? "/" : "", encoded);
+	const char *headers[5] = {NULL}; /* in the order of their names, as they are signed */
+	size_t count = 0;
+
+	if (call->asked & ASKED_PUT)
+		headers[count++] = "x-ms-blob-type: BlockBlob";
+	headers[count++] = sent;
+	if (range)
+		headers[count++] = range;
+	headers[count++] = "x-ms-version: " API_VERSION;
+	for (size_t i = 0; headers[i]; i++)
+		call_request_add_header(request, "%s", headers[i]);
+	if (call->asked == ASKED_PUT_IF_ABSENT)
+		call_request_add_header(request, "If-None-Match: *");
+	set_request_url(azure, path, call->query, request);
+	authorize_request(attempt, path, headers, request);
+}
+
+static enum call_verdict azure_judge(struct call_attempt *attempt,
+				     const struct http_response *response, struct err *err)
+{
+	unsigned facts = attempt->call->asked | (attempt->credential ? SENT_TOKEN : 0) |
 			 (http_header(response, "x-ms-request-id") ? 0 : CAME_UNMARKED);
 	const char *code = http_header(response, "x-ms-error-code");
 	struct store_reply reply;
-	enum call_verdict verdict;
 
-	store_reply_read(&reply, response, facts, attempt->sent_ms);
+	store_reply_read(&reply, response, facts, attempt->now_ms);
 	/* The header is there also where the body is not. */
 	if (code)
 		text_set(reply.code, sizeof(reply.code), code);
-	verdict = store_reply_judge(&azure_blob_replies, &reply, err);
-	attempt->refused = verdict == CALL_REFRESH;
-	return verdict;
+	return store_reply_judge(&azure_blob_replies, &reply, err);
 }
 
-/* Thread-safe. The kinds of errors are those of azure_blob_replies; the sentence begins with the
- * account and the path in it. */
-static int azure_perform(struct store *store, const struct store_call *call,
-			 struct http_response *response, struct cancel *cancel, struct err *err)
-{
-	struct azure_store *azure = azure_of(store);
-	auto_free char *key =
-		call->key ? text_format("%s%s", azure->account.prefix, call->key) : text_copy("");
-	auto_free char *encoded = uri_encode(key, true);
-	auto_(call_attempt_release) struct call_attempt attempt = {
-		.store = azure,
-		.call = call,
-		.path = text_format("%s/%s%s%s", azure->path, azure->account.container,
-				    call->key ? "/" : "", encoded),
-	};
-	const struct retried_call retried =
-		store_call_retried(call, &attempt, prepare_request, judge_response);
-
-	if (retrying_client_perform(azure->client, &retried, response, cancel, err) == 0)
-		return 0;
-	return err_wrap(err, "%s %s", azure->account.name, attempt.path + strlen(azure->path) + 1);
-}
-
+/* In the order of the names, as they are signed. */
 static void azure_add_page_query(struct bytes *query, const char *prefix, enum store_depth depth,
 				 const char *token)
 {
-	uri_add(query, "restype", "container");
 	uri_add(query, "comp", "list");
-	uri_add(query, "prefix", prefix);
 	if (depth == STORE_LEVEL)
 		uri_add(query, "delimiter", "/");
 	if (token)
 		uri_add(query, "marker", token);
+	uri_add(query, "prefix", prefix);
+	uri_add(query, "restype", "container");
 }
 
 /* --- opening --- */
@@ -910,7 +699,7 @@ static void azure_close(struct store *store)
 {
 	struct azure_store *azure = azure_of(store);
 
-	retrying_client_free(azure->client);
+	http_store_release(&azure->http);
 	credential_cache_release(&azure->tokens);
 	identity_release(&azure->identity);
 	azure_account_release(&azure->account);
@@ -920,8 +709,8 @@ static void azure_close(struct store *store)
 static int azure_open(const char *url, bool create, bool read_only, struct store **store,
 		      struct cancel *cancel, struct err *err)
 {
-	static const struct http_store_ops ops = {azure_perform, azure_add_page_query,
-						  azure_listing_read};
+	static const struct http_store_ops ops = {NULL, azure_prepare, azure_judge,
+						  azure_add_page_query, azure_listing_read};
 	struct azure_store *azure;
 
 	(void)create, (void)read_only;
@@ -933,11 +722,14 @@ static int azure_open(const char *url, bool create, bool read_only, struct store
 		azure_close(&azure->http.store);
 		return -1;
 	}
-	azure->client = retrying_client_new(NULL);
-	azure->http = (struct http_store){{.ops = &azure_store_ops},
-					  &ops,
-					  azure->account.prefix,
-					  azure->client};
+	azure->http = (struct http_store){
+		.store.ops = &azure_store_ops,
+		.ops = &ops,
+		.prefix = azure->account.prefix,
+		.place = text_format("%s %s/", azure->account.name, azure->account.container),
+		.client = retrying_client_new(0, NULL, NULL),
+		.credentials = azure->identity.ask ? &azure->tokens : NULL,
+	};
 	*store = &azure->http.store;
 	return 0;
 }

@@ -7,7 +7,7 @@
  *	object_store.h		the operations of a store: put, get, list, remove
  *	file_store.h		file:///DIR
  *	http_store.h		the operations that the stores over HTTP share
- *	bucket_listing.h	PURE: one page of ListObjectsV2
+ *	bucket_listing.h	PURE: one page of a list in XML
  */
 #ifndef STORAGE_BACKEND_H
 #define STORAGE_BACKEND_H

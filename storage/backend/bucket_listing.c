@@ -8,14 +8,15 @@
 #include <string.h>
 
 struct listing_page {
+	const struct listing_dialect *dialect;
 	const char *prefix;
-	struct store_listing *listing;
 	char *key, *size; /* of the object that is being read */
 	int64_t modified_ms;
+	bool is_directory;
 	char *next;
 	struct store_listing found; /* keys as they came: the encoding may be told behind them */
 	struct store_listing folded;
-	bool is_page, is_encoded, is_truncated;
+	bool is_page, is_encoded, is_last, is_truncated;
 	const char *wrong;
 };
 
@@ -39,40 +40,45 @@ static void end_object(struct listing_page *page)
 {
 	uint64_t size;
 
-	if (!page->key || !page->size || !text_to_u64(page->size, INT64_MAX, &size))
+	if (!page->key ||
+	    (!page->is_directory && (!page->size || !text_to_u64(page->size, INT64_MAX, &size))))
 		page->wrong = "an object without a name or a size";
-	else
+	else if (!page->is_directory)
 		store_listing_add_dated(&page->found, page->key, size, page->modified_ms);
 	free(steal(&page->key));
 	free(steal(&page->size));
 	page->modified_ms = 0;
+	page->is_directory = false;
 }
 
 static void read_element(void *arg, const char *path, const char *text)
 {
 	struct listing_page *page = arg;
+	const struct listing_dialect *dialect = page->dialect;
 	int64_t modified_ms;
 
-	if (strncmp(path, "ListBucketResult", 16) != 0)
+	if (!text_starts(path, dialect->root))
 		return;
-	path += 16;
+	path += strlen(dialect->root);
 	if (!*path)
 		page->is_page = true;
-	else if (strcmp(path, "/Contents/Key") == 0)
+	else if (strcmp(path, dialect->key) == 0)
 		replace_text(&page->key, text);
-	else if (strcmp(path, "/Contents/Size") == 0)
+	else if (strcmp(path, dialect->size) == 0)
 		replace_text(&page->size, text);
-	else if (strcmp(path, "/Contents/LastModified") == 0)
+	else if (strcmp(path, dialect->modified) == 0)
 		page->modified_ms = datetime_parse(text, &modified_ms) ? modified_ms : 0;
-	else if (strcmp(path, "/Contents") == 0)
+	else if (text_equal(path, dialect->type))
+		page->is_directory = strcmp(text, "directory") == 0;
+	else if (strcmp(path, dialect->object) == 0)
 		end_object(page);
-	else if (strcmp(path, "/CommonPrefixes/Prefix") == 0)
+	else if (strcmp(path, dialect->folded) == 0)
 		store_listing_add(&page->folded, text, 0);
 	else if (strcmp(path, "/EncodingType") == 0)
 		page->is_encoded = strcmp(text, "url") == 0;
 	else if (strcmp(path, "/IsTruncated") == 0)
-		page->is_truncated = strcmp(text, "true") == 0;
-	else if (strcmp(path, "/NextContinuationToken") == 0 && text[0])
+		page->is_last = !(page->is_truncated = strcmp(text, "true") == 0);
+	else if (strcmp(path, dialect->next) == 0 && text[0])
 		replace_text(&page->next, text);
 }
 
@@ -113,23 +119,25 @@ static int decode_keys(const struct listing_page *page, struct store_listing *fo
 	return 0;
 }
 
-static void add_listed(struct listing_page *page, const struct store_listing *found, bool folded)
+static void add_listed(const struct listing_page *page, const struct store_listing *found,
+		       bool folded, struct store_listing *listing)
 {
 	for (size_t i = 0; i < found->count; i++) {
 		const char *key = found->items[i].key + strlen(page->prefix);
 
 		if (text_ends(key, "/") == folded && key[0])
-			store_listing_add_dated(page->listing, key, found->items[i].size,
+			store_listing_add_dated(listing, key, found->items[i].size,
 						found->items[i].modified_ms);
 	}
 }
 
-int bucket_listing_read(const void *body, size_t size, const char *prefix,
-			struct store_listing *listing, char **next, struct err *err)
+int listing_page_read(const struct listing_dialect *dialect, const void *body, size_t size,
+		      const char *prefix, struct store_listing *listing, char **next,
+		      struct err *err)
 {
 	auto_(listing_page_release) struct listing_page page = {
+		.dialect = dialect,
 		.prefix = prefix,
-		.listing = listing,
 	};
 
 	*next = NULL;
@@ -143,9 +151,25 @@ int bucket_listing_read(const void *body, size_t size, const char *prefix,
 		return err_set(err, ERR_CORRUPT, "the list goes on, but does not say how");
 	if (decode_keys(&page, &page.found, err) < 0 || decode_keys(&page, &page.folded, err) < 0)
 		return -1;
-	add_listed(&page, &page.found, false);
-	add_listed(&page, &page.folded, true);
-	if (page.is_truncated)
+	add_listed(&page, &page.found, false, listing);
+	add_listed(&page, &page.folded, true, listing);
+	if (!page.is_last)
 		*next = steal(&page.next);
 	return 0;
+}
+
+int bucket_listing_read(const void *body, size_t size, const char *prefix,
+			struct store_listing *listing, char **next, struct err *err)
+{
+	static const struct listing_dialect list_objects = {
+		.root = "ListBucketResult",
+		.object = "/Contents",
+		.key = "/Contents/Key",
+		.size = "/Contents/Size",
+		.modified = "/Contents/LastModified",
+		.folded = "/CommonPrefixes/Prefix",
+		.next = "/NextContinuationToken",
+	};
+
+	return listing_page_read(&list_objects, body, size, prefix, listing, next, err);
 }

@@ -502,40 +502,6 @@ static int file_store_put(struct store *store, const char *key, const void *data
 	return result;
 }
 
-static int file_store_get(struct store *store, const char *key, uint64_t offset, size_t size,
-			  struct bytes *out, struct cancel *cancel, struct err *err)
-{
-	auto_free char *path = path_of(store, key);
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat status;
-
-	if (cancel_check(cancel, err) < 0 || (fd < 0 && check_place(store, err) < 0))
-		return -1;
-	if (fd < 0 || fstat(fd, &status) < 0)
-		return err_os(err, errno, "%s", path);
-	if (size == STORE_TO_END)
-		size = (uint64_t)status.st_size > offset
-			       ? (size_t)((uint64_t)status.st_size - offset)
-			       : 0;
-	if (bytes_reserve(out, size, err) < 0)
-		return err_wrap(err, "%s", path);
-	while (size > 0) {
-		ssize_t got = pread(fd, out->data + out->size, size, (off_t)offset);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return err_os(err, errno, "%s", path);
-		if (got == 0)
-			return err_set(err, ERR_CORRUPT, "%s is too short: %lld bytes", path,
-				       (long long)status.st_size);
-		out->size += (size_t)got;
-		offset += (uint64_t)got;
-		size -= (size_t)got;
-	}
-	return 0;
-}
-
 static int file_store_read(struct store *store, const char *key, uint64_t offset, size_t size,
 			   const struct store_taker *taker, struct cancel *cancel, struct err *err)
 {
@@ -564,6 +530,27 @@ static int file_store_read(struct store *store, const char *key, uint64_t offset
 		done += (size_t)got;
 	}
 	return 0;
+}
+
+static int file_store_get(struct store *store, const char *key, uint64_t offset, size_t size,
+			  struct bytes *out, struct cancel *cancel, struct err *err)
+{
+	struct store_gathering gathering = {out, out->size};
+	const struct store_taker taker = {store_gather, &gathering};
+	auto_free char *path = path_of(store, key);
+	struct stat status;
+
+	if (size == STORE_TO_END && stat(path, &status) < 0) {
+		int why = errno;
+
+		return check_place(store, err) < 0 ? -1 : err_os(err, why, "%s", path);
+	}
+	if (size == STORE_TO_END)
+		size = (uint64_t)status.st_size > offset ? (size_t)(status.st_size - (off_t)offset)
+							 : 0;
+	if (bytes_reserve(out, size, err) < 0)
+		return err_wrap(err, "%s", path);
+	return file_store_read(store, key, offset, size, &taker, cancel, err);
 }
 
 /*

@@ -35,8 +35,8 @@ bool range_request_fits(const struct http_response *response, uint64_t offset, s
 	       content_range_fits(http_header(response, "Content-Range"), offset, size);
 }
 
-static int check_range(const struct http_response *response, uint64_t offset, size_t size,
-		       struct err *err)
+int range_request_check(const struct http_response *response, uint64_t offset, size_t size,
+			struct err *err)
 {
 	const char *range = http_header(response, "Content-Range");
 
@@ -57,22 +57,6 @@ static int check_range(const struct http_response *response, uint64_t offset, si
 	return 0;
 }
 
-int range_request_read(struct http_response *response, uint64_t offset, size_t size,
-		       struct bytes *out, struct err *err)
-{
-	struct bytes *body = &response->body;
-	size_t limit = out->limit;
-
-	if (check_range(response, offset, size, err) < 0)
-		return -1;
-	if (out->size || out->data)
-		return bytes_append(out, body->data, body->size, err);
-	*out = *body;
-	out->limit = limit;
-	*body = (struct bytes){0};
-	return 0;
-}
-
 enum {
 	/* A page has 5000 names of 1 KiB at most. */
 	PAGE_LIMIT = 64 << 20,
@@ -89,27 +73,88 @@ static struct http_store *http_store_of(struct store *store)
 	return (struct http_store *)store;
 }
 
-const char *store_call_method(const struct store_call *call)
+void http_store_release(struct http_store *http)
 {
-	if (call->asked & ASKED_REMOVE)
-		return "DELETE";
-	return call->asked & ASKED_PUT ? "PUT" : "GET";
+	retrying_client_free(http->client);
+	free(http->place);
 }
 
-struct retried_call store_call_retried(const struct store_call *call, void *arg,
-				       call_prepare_fn prepare, call_judge_fn judge)
+/* --- one call --- */
+
+static int renew_credential(struct call_attempt *attempt, struct cancel *cancel, struct err *err)
 {
-	return (struct retried_call){
-		.method = store_call_method(call),
+	struct credential_cache *cache = attempt->http->credentials;
+
+	if (attempt->refused &&
+	    credential_cache_invalidate(cache, attempt->credential, cancel, err) < 0)
+		return -1;
+	attempt->refused = false;
+	credential_release(steal(&attempt->credential));
+	attempt->credential = credential_cache_get(cache, cancel, err);
+	return attempt->credential ? 0 : -1;
+}
+
+static int prepare_try(void *arg, int64_t now_ms, struct call_request *request,
+		       struct cancel *cancel, struct err *err)
+{
+	struct call_attempt *attempt = arg;
+
+	if (attempt->http->credentials && renew_credential(attempt, cancel, err) < 0)
+		return -1;
+	attempt->now_ms = now_ms;
+	attempt->http->ops->prepare(attempt, request);
+	return 0;
+}
+
+static enum call_verdict judge_reply(void *arg, const struct http_response *response,
+				     struct err *err)
+{
+	struct call_attempt *attempt = arg;
+	enum call_verdict verdict = attempt->http->ops->judge(attempt, response, err);
+
+	attempt->refused = attempt->refused || verdict == CALL_REFRESH;
+	return verdict;
+}
+
+/* Sends the call, again where the reply asks for it. */
+static int perform_call(struct store *store, const struct store_call *call,
+			struct http_response *response, struct cancel *cancel, struct err *err)
+{
+	struct http_store *http = http_store_of(store);
+	auto_(bytes_release) struct bytes body = {0};
+	struct call_attempt attempt = {
+		.http = http,
+		.call = call,
+		.method = call->asked & ASKED_REMOVE ? "DELETE"
+			  : call->asked & ASKED_PUT  ? "PUT"
+						     : "GET",
+	};
+	struct retried_call retried = {
 		.body = call->body,
 		.body_size = call->body_size,
-		.arg = arg,
-		.prepare = prepare,
-		.judge = judge,
+		.arg = &attempt,
+		.prepare = prepare_try,
+		.judge = judge_reply,
 		.read = call->read,
 		.read_arg = call->read_arg,
 		.once = call->once,
 	};
+	int result;
+
+	if (call->asked & ASKED_PUT && http->checksums)
+		crc32c_text(crc32c(call->body, call->body_size), attempt.checksum);
+	if (http->ops->wrap)
+		http->ops->wrap(&attempt, &body);
+	retried.method = attempt.method;
+	if (body.size) {
+		retried.body = body.data;
+		retried.body_size = body.size;
+	}
+	result = retrying_client_perform(http->client, &retried, response, cancel, err);
+	credential_release(attempt.credential);
+	return result == 0 ? 0
+			   : err_wrap(err, "%s %s%s%s", retried.method, http->place,
+				      call->key ? http->prefix : "", call->key ? call->key : "");
 }
 
 int http_store_put_object(struct store *store, const char *key, const void *data, size_t size,
@@ -125,7 +170,7 @@ int http_store_put_object(struct store *store, const char *key, const void *data
 		.once = once,
 	};
 
-	return http_store_of(store)->ops->perform(store, &call, &response, cancel, err);
+	return perform_call(store, &call, &response, cancel, err);
 }
 
 int http_store_put(struct store *store, const char *key, const void *data, size_t size,
@@ -138,44 +183,9 @@ int http_store_put(struct store *store, const char *key, const void *data, size_
 
 /* --- reading a part --- */
 
-/* *other: the answer is that of a success, and not the part that was asked for. */
-static int get_part(struct store *store, const char *key, uint64_t offset, size_t size,
-		    struct http_response *response, struct bytes *out, bool *other,
-		    struct cancel *cancel, struct err *err)
-{
-	auto_free char *range = range_request_header(offset, size);
-	const struct store_call call = {
-		.asked = size == STORE_TO_END ? ASKED_GET_REST : ASKED_GET,
-		.key = key,
-		.query = "",
-		.range = range,
-	};
-	const struct http_store *http = http_store_of(store);
-	struct err own = {0};
-
-	/* A store that knows no ranges sends the whole object, which does not find room: below that
-	 * is said. */
-	if (http->ops->perform(store, &call, response, cancel, &own) < 0 &&
-	    !(range && response->status == 200 && own.kind == ERR_FAILED)) {
-		return err_pass(err, &own);
-	}
-	/* From behind the end there is nothing to get. */
-	if (response->status == 416)
-		return 0;
-	if (response->sunk == size)
-		return 0;
-	if (range_request_read(response, offset, size, out, &own) < 0) {
-		*other = own.kind == ERR_FAILED;
-		return err_set(err, own.kind, "%s%s: %s", http->prefix, key, own.text);
-	}
-	return 0;
-}
-
-/* --- reading a part while it arrives --- */
-
 struct part_read {
 	uint64_t offset;
-	size_t size;
+	size_t size, most; /* of the part; of a body, where `size` is STORE_TO_END */
 	const struct store_taker *taker;
 };
 
@@ -193,75 +203,59 @@ static int take_part(void *arg, const struct http_response *response, const void
 		       : 1;
 }
 
-/* Whatever is not the part that was asked for is the business of get_part(). */
-static int read_once(struct store *store, const char *key, struct part_read *part, bool *other,
-		     struct cancel *cancel, struct err *err)
+/* What is just the part that was asked for is taken while it arrives. *other: the answer is that of
+ * a success, and not that part. */
+static int ask_once(struct store *store, const char *key, struct part_read *part, bool *other,
+		    struct cancel *cancel, struct err *err)
 {
+	bool to_end = part->size == STORE_TO_END;
 	const struct http_sink sink = {take_part, part};
 	auto_(http_response_release) struct http_response response = {
-		.sink = &sink,
-		.body.limit = part->size + ERROR_BODY_SIZE,
+		.sink = to_end ? NULL : &sink,
+		/* An error's body must find room too. */
+		.body.limit = to_end ? part->most : part->size + ERROR_BODY_SIZE,
 	};
-	auto_(bytes_release) struct bytes unused = {0};
+	auto_free char *range = range_request_header(part->offset, part->size);
+	const struct store_call call = {
+		.asked = to_end ? ASKED_GET_REST : ASKED_GET,
+		.key = key,
+		.query = "",
+		.range = range,
+	};
+	struct err own = {0};
 
-	if (get_part(store, key, part->offset, part->size, &response, &unused, other, cancel, err) <
-	    0)
-		return -1;
-	/* Without any sink, or with one that knew better. */
-	return response.sunk
-		       ? 0
-		       : part->taker->take(part->taker->arg, 0, unused.data, unused.size, err);
-}
-
-static int get_once(struct store *store, const char *key, const struct part_read *part,
-		    struct bytes *out, bool *other, struct cancel *cancel, struct err *err)
-{
-	auto_(http_response_release) struct http_response response = {0};
-	size_t limit = out->limit, size = part->size;
-	bool lent = out->size == 0;
-	int result;
-
-	if (lent) {
-		response.body = *out;
-		*out = (struct bytes){.limit = limit};
-	} else
-		response.body.limit = limit;
-	/* An error's body must find room too. */
-	if (size != STORE_TO_END)
-		response.body.limit = size + ERROR_BODY_SIZE;
-	if (size == STORE_TO_END || bytes_reserve(&response.body, size, err) == 0)
-		result = get_part(store, key, part->offset, size, &response, out, other, cancel,
-				  err);
-	else
-		result = err_wrap(err, "%s", key);
-	if (lent && !out->data) {
-		*out = response.body;
-		out->size = 0;
-		out->limit = limit;
-		response.body = (struct bytes){0};
-	}
-	return result;
+	/* A store that knows no ranges sends the whole object, which does not find room: below that
+	 * is said. */
+	if (perform_call(store, &call, &response, cancel, &own) < 0 &&
+	    !(range && response.status == 200 && own.kind == ERR_FAILED))
+		return err_pass(err, &own);
+	/* From behind the end there is nothing to get. */
+	if (response.status == 416 || response.sunk == part->size)
+		return 0;
+	if (range_request_check(&response, part->offset, part->size, &own) == 0)
+		return part->taker->take(part->taker->arg, 0, response.body.data,
+					 response.body.size, err);
+	*other = own.kind == ERR_FAILED;
+	return err_set(err, own.kind, "%s%s: %s", http_store_of(store)->prefix, key, own.text);
 }
 
 /* Another part than was asked for, or the whole object, may come from something in between, and the
- * next answer from the store. `out` NULL: the part is taken while it arrives. */
+ * next answer from the store. */
 static int ask_for_part(struct store *store, const char *key, struct part_read *part,
-			struct bytes *out, struct cancel *cancel, struct err *err)
+			struct cancel *cancel, struct err *err)
 {
-	size_t before = out ? out->size : 0;
 	struct err own = {0};
 	bool other = true;
 	int result = -1;
 
+	if (part->size == 0)
+		return cancel_check(cancel, err);
 	for (int i = 0; result < 0 && other && i < GET_TRIES; i++) {
 		if (i > 0 && cancel_sleep(cancel, (int64_t)i * GET_PAUSE_MS, err) < 0)
 			return -1;
 		own = (struct err){0};
 		other = false;
-		if (out)
-			out->size = before;
-		result = out ? get_once(store, key, part, out, &other, cancel, &own)
-			     : read_once(store, key, part, &other, cancel, &own);
+		result = ask_once(store, key, part, &other, cancel, &own);
 	}
 	return result < 0 ? err_pass(err, &own) : 0;
 }
@@ -269,19 +263,21 @@ static int ask_for_part(struct store *store, const char *key, struct part_read *
 int http_store_get(struct store *store, const char *key, uint64_t offset, size_t size,
 		   struct bytes *out, struct cancel *cancel, struct err *err)
 {
-	struct part_read part = {offset, size, NULL};
+	struct store_gathering gathering = {out, out->size};
+	const struct store_taker taker = {store_gather, &gathering};
+	struct part_read part = {offset, size, out->limit, &taker};
 
-	return size == 0 ? cancel_check(cancel, err)
-			 : ask_for_part(store, key, &part, out, cancel, err);
+	if (size != STORE_TO_END && bytes_reserve(out, size, err) < 0)
+		return err_wrap(err, "%s", key);
+	return ask_for_part(store, key, &part, cancel, err);
 }
 
 int http_store_read(struct store *store, const char *key, uint64_t offset, size_t size,
 		    const struct store_taker *taker, struct cancel *cancel, struct err *err)
 {
-	struct part_read part = {offset, size, taker};
+	struct part_read part = {offset, size, 0, taker};
 
-	return size == 0 ? cancel_check(cancel, err)
-			 : ask_for_part(store, key, &part, NULL, cancel, err);
+	return ask_for_part(store, key, &part, cancel, err);
 }
 
 /* --- listing --- */
@@ -314,22 +310,30 @@ static int list_page(struct store *store, const char *prefix, enum store_depth d
 	http->ops->add_page_query(&query, full, depth, *token);
 	call.query = uri_text(&query);
 	free(steal(token));
-	return http->ops->perform(store, &call, &response, cancel, err);
+	return perform_call(store, &call, &response, cancel, err);
 }
 
 int http_store_list(struct store *store, const char *prefix, enum store_depth depth,
 		    struct store_listing *listing, struct cancel *cancel, struct err *err)
 {
-	auto_(page_cycle_release) struct page_cycle cycle = {0};
 	auto_free char *token = NULL;
+	int result;
 
 	do {
-		if (list_page(store, prefix, depth, &token, listing, cancel, err) < 0 ||
-		    (token && page_cycle_check(&cycle, token, err) < 0)) {
-			store_listing_release(listing);
-			return err_wrap(err, "list of %s%s", http_store_of(store)->prefix, prefix);
-		}
-	} while (token);
+		auto_free char *asked = token ? text_copy(token) : NULL;
+
+		result = list_page(store, prefix, depth, &token, listing, cancel, err);
+		/* It would send the same page forever. */
+		if (result == 0 && asked && text_equal(asked, token))
+			result =
+				err_set(err, ERR_FAILED,
+					"the list does not end: the next page is this one. Is "
+					"something (a cache, a proxy) between here and the store?");
+	} while (result == 0 && token);
+	if (result < 0) {
+		store_listing_release(listing);
+		return err_wrap(err, "list of %s%s", http_store_of(store)->prefix, prefix);
+	}
 	store_listing_sort(listing);
 	return 0;
 }
@@ -341,14 +345,10 @@ int http_store_remove(struct store *store, const char *key, struct cancel *cance
 	auto_(http_response_release) struct http_response response = {.body.limit = SMALL_LIMIT};
 	const struct store_call call = {.asked = ASKED_REMOVE, .key = key, .query = ""};
 
-	return http_store_of(store)->ops->perform(store, &call, &response, cancel, err);
+	return perform_call(store, &call, &response, cancel, err);
 }
 
 void http_store_read_health(struct store *store, struct store_health *health)
 {
-	struct retrying_client_statistics statistics;
-
-	retrying_client_statistics(http_store_of(store)->client, &statistics);
-	health->skew_known = statistics.clock_seen;
-	health->skew_ms = statistics.clock_ms;
+	health->skew_known = retrying_client_clock(http_store_of(store)->client, &health->skew_ms);
 }

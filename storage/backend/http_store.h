@@ -28,18 +28,34 @@ struct store_call {
 	bool once;
 };
 
-/* "PUT", "GET" or "DELETE". */
-const char *store_call_method(const struct store_call *call);
-/* The call as retrying_client_perform() takes it. */
-struct retried_call store_call_retried(const struct store_call *call, void *arg,
-				       call_prepare_fn prepare, call_judge_fn judge);
+/* A call with what its tries have to remember. */
+struct call_attempt {
+	struct http_store *http;
+	const struct store_call *call;
+	/* "PUT", "GET" or "DELETE", unless the store changes it */
+	const char *method;
+	/* of the body, where the store wants one; "" for none */
+	char checksum[CRC32C_TEXT];
+	/* of the parts of a body; for the store */
+	char boundary[33];
+	/* of the last try: NULL where none is needed */
+	struct credential *credential;
+	/* the other side refused it: the next try has another */
+	bool refused;
+	/* by the clock of the store */
+	int64_t now_ms;
+};
 
 /* What each store brings. */
 struct http_store_ops {
-	/* Signs and sends the call, again where the reply asks for it; blocks. The sentence of an
-	 * error names the object. */
-	int (*perform)(struct store *store, const struct store_call *call,
-		       struct http_response *response, struct cancel *cancel, struct err *err);
+	/* May be NULL. Before the first try: changes the method, and the body, which is put into
+	 * `body` then. */
+	void (*wrap)(struct call_attempt *attempt, struct bytes *body);
+	/* Adds URL and headers of a try; signs. */
+	void (*prepare)(const struct call_attempt *attempt, struct call_request *request);
+	/* As call_judge_fn. */
+	enum call_verdict (*judge)(struct call_attempt *attempt,
+				   const struct http_response *response, struct err *err);
 	/* The query for a page; `token` NULL: the first. */
 	void (*add_page_query)(struct bytes *query, const char *prefix, enum store_depth depth,
 			       const char *token);
@@ -54,16 +70,22 @@ struct http_store {
 	const struct http_store_ops *ops;
 	/* In front of every key; borrowed from the store's address. */
 	const char *prefix;
-	/* Borrowed too. */
+	/* "s3://bucket/", for errors. Owned, like the client. */
+	char *place;
 	struct retrying_client *client;
+	/* NULL: none are needed. Borrowed. */
+	struct credential_cache *credentials;
+	/* What is put has a checksum. */
+	bool checksums;
 };
+/* Frees what it owns. */
+void http_store_release(struct http_store *http);
 
 /* `asked` is ASKED_PUT or ASKED_PUT_IF_ABSENT; `once` as in struct retried_call. */
 int http_store_put_object(struct store *store, const char *key, const void *data, size_t size,
 			  unsigned asked, bool once, struct cancel *cancel, struct err *err);
 
-/* As in struct store_ops. Empty `out` lends its space to the reply, so that a chunk is received
- * where it is wanted. */
+/* As in struct store_ops. */
 int http_store_put(struct store *store, const char *key, const void *data, size_t size,
 		   enum store_put_mode mode, struct cancel *cancel, struct err *err);
 int http_store_get(struct store *store, const char *key, uint64_t offset, size_t size,
@@ -83,9 +105,9 @@ char *range_request_header(uint64_t offset, size_t size);
  * not STORE_TO_END. */
 bool range_request_fits(const struct http_response *response, uint64_t offset, size_t size);
 
-/* Appends the body of the reply to `out`; if `out` is empty, it takes over the body's memory.
- * ERR_CORRUPT: shorter than requested. ERR_FAILED: another range. */
-int range_request_read(struct http_response *response, uint64_t offset, size_t size,
-		       struct bytes *out, struct err *err);
+/* Whether the reply, with its body, is the part. ERR_CORRUPT: shorter than requested. ERR_FAILED:
+ * another range. */
+int range_request_check(const struct http_response *response, uint64_t offset, size_t size,
+			struct err *err);
 
 #endif

@@ -103,6 +103,14 @@ void store_close(struct store *store)
 		store->ops->close(store);
 }
 
+int store_gather(void *arg, size_t at, const void *data, size_t size, struct err *err)
+{
+	const struct store_gathering *gathering = arg;
+
+	gathering->out->size = gathering->before + at;
+	return bytes_append(gathering->out, data, size, err);
+}
+
 int store_read(struct store *store, const char *key, uint64_t offset, size_t size,
 	       const struct store_taker *taker, struct cancel *cancel, struct err *err)
 {

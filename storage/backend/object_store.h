@@ -98,6 +98,13 @@ struct store_taker {
 	void *arg;
 };
 
+/* For a store_taker: appends what comes to `out`, of which the first `before` bytes stay. */
+struct store_gathering {
+	struct bytes *out;
+	size_t before;
+};
+int store_gather(void *gathering, size_t at, const void *data, size_t size, struct err *err);
+
 struct store_ops {
 	const char *scheme; /* "file" */
 

@@ -23,11 +23,11 @@ enum chunk_codec {
 
 /* What a chunk is and where it is stored. A zero chunk uses `codec` alone. */
 struct chunk {
-	uint8_t digest[DIGEST_SIZE];    /* of the raw bytes: what the chunk is */
-	uint64_t checksum;              /* of the same; CHECKSUM_NONE: an older version wrote it */
-	struct fingerprint fingerprint; /* of the same, if this process has read them */
-	uint32_t pack;                  /* position in the table of packs at hand */
-	uint32_t offset, stored;        /* place and length of the payload in the pack */
+	uint8_t digest[DIGEST_SIZE]; /* of the raw bytes: what the chunk is */
+	uint64_t checksum;           /* of the same; CHECKSUM_NONE: not known */
+	uint64_t seen;               /* fingerprint.high, if this process has read them; else 0 */
+	uint32_t pack;               /* position in the table of packs at hand */
+	uint32_t offset, stored;     /* place and length of the payload in the pack */
 	enum chunk_codec codec;
 };
 

@@ -33,21 +33,8 @@ size_t record_manifest_most(uint64_t memory_bytes)
 
 size_t record_size_most(enum record_kind kind, size_t manifest_most)
 {
-	switch (kind) {
-	case RECORD_FORMAT:
-	case RECORD_ATTEMPT:
-	case RECORD_END:
-	case RECORD_PIN:
-	case RECORD_DRAIN:
-	case RECORD_SWEPT:
-	case RECORD_CONFIRMED:
-	case RECORD_JOIN:
-	case RECORD_EVENT:
+	if (kind != RECORD_SNAPSHOT && kind != RECORD_PART)
 		return SMALL_MOST;
-	case RECORD_SNAPSHOT:
-	case RECORD_PART:
-		break;
-	}
 	return manifest_most ? manifest_most : record_manifest_most(0);
 }
 

@@ -10,24 +10,20 @@
 #include <xxhash.h>
 
 struct xxh3_code {
-	XXH64_hash_t (*bytes64)(const void *data, size_t size);
+	XXH128_hash_t (*bytes)(const void *data, size_t size);
 	/* NULL: out of memory. */
 	XXH3_state_t *(*new_state)(void);
 	XXH_errorcode (*free_state)(XXH3_state_t *state);
-	XXH_errorcode (*begin64)(XXH3_state_t *state);
-	XXH_errorcode (*add64)(XXH3_state_t *state, const void *data, size_t size);
-	XXH64_hash_t (*end64)(const XXH3_state_t *state);
-	XXH_errorcode (*begin128)(XXH3_state_t *state, XXH64_hash_t seed);
-	XXH_errorcode (*add128)(XXH3_state_t *state, const void *data, size_t size);
-	XXH128_hash_t (*end128)(const XXH3_state_t *state);
+	XXH_errorcode (*begin)(XXH3_state_t *state);
+	XXH_errorcode (*add)(XXH3_state_t *state, const void *data, size_t size);
+	XXH128_hash_t (*end)(const XXH3_state_t *state);
 };
 
 /* The functions as they are compiled in the file that names this. */
-#define XXH3_FUNCTIONS                                                                       \
-	{                                                                                    \
-		XXH3_64bits, XXH3_createState, XXH3_freeState, XXH3_64bits_reset,            \
-			XXH3_64bits_update, XXH3_64bits_digest, XXH3_128bits_reset_withSeed, \
-			XXH3_128bits_update, XXH3_128bits_digest                             \
+#define XXH3_FUNCTIONS                                                              \
+	{                                                                           \
+		XXH3_128bits, XXH3_createState, XXH3_freeState, XXH3_128bits_reset, \
+			XXH3_128bits_update, XXH3_128bits_digest                    \
 	}
 
 extern const struct xxh3_code xxh3_library;

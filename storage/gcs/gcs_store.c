@@ -351,61 +351,39 @@ struct gcs_store {
 	struct google_credentials *credentials;
 	/* Which is billed; NULL: the bucket's. */
 	char *project;
-	struct retrying_client *client;
 };
-
-/* A call with what its tries have to remember. */
-struct call_attempt {
-	struct gcs_store *store;
-	const struct store_call *call;
-	/* With the prefix; "" for the bucket. */
-	char *key;
-	/* Of the body that is put. */
-	char checksum[CRC32C_TEXT];
-	/* Of the parts of what is put if-absent. */
-	char boundary[33];
-	/* Of the last try. */
-	char *authorization;
-	bool refused;
-	int64_t sent_ms;
-};
-
-static void call_attempt_release(struct call_attempt *attempt)
-{
-	free(attempt->key);
-	if (attempt->authorization)
-		explicit_bzero(attempt->authorization, strlen(attempt->authorization));
-	free(attempt->authorization);
-}
-AUTO(struct call_attempt, call_attempt_release);
 
 static struct gcs_store *gcs_of(struct store *store)
 {
 	return (struct gcs_store *)store;
 }
 
-/* --- one try --- */
+/* --- one call --- */
 
-static int authorize_call(struct call_attempt *attempt, int64_t skew_ms, struct cancel *cancel,
-			  struct err *err)
-{
-	struct google_credentials *credentials = attempt->store->credentials;
-
-	google_credentials_set_skew(credentials, skew_ms);
-	if (attempt->refused &&
-	    google_credentials_invalidate(credentials, attempt->authorization, cancel, err) < 0)
-		return -1;
-	attempt->refused = false;
-	free(steal(&attempt->authorization));
-	return google_credentials_get(credentials, &attempt->authorization, cancel, err);
-}
-
-static void add_headers(const struct call_attempt *attempt, struct call_request *request)
+static void gcs_wrap(struct call_attempt *attempt, struct bytes *body)
 {
 	const struct store_call *call = attempt->call;
 
-	if (attempt->authorization)
-		call_request_add_header(request, "Authorization: %s", attempt->authorization);
+	if (call->asked & ASKED_PUT)
+		attempt->method = "POST";
+	if (call->asked != ASKED_PUT_IF_ABSENT)
+		return;
+	random_hex(attempt->boundary);
+	gcs_json_add_body(body, attempt->boundary, attempt->checksum, call->body, call->body_size);
+}
+
+static void gcs_prepare(const struct call_attempt *attempt, struct call_request *request)
+{
+	const struct store_call *call = attempt->call;
+	const struct gcs_store *gcs = gcs_of(&attempt->http->store);
+	auto_free char *key =
+		call->key ? text_format("%s%s", gcs->address.prefix, call->key) : NULL;
+	auto_free char *url = gcs_json_url(&gcs->address, call->asked, key, call->query);
+
+	call_request_set_url(request, url);
+	if (attempt->credential)
+		call_request_add_header(request, "Authorization: Bearer %s",
+					attempt->credential->text);
 	if (call->asked == ASKED_PUT_IF_ABSENT)
 		call_request_add_header(request, "Content-Type: multipart/related; boundary=%s",
 					attempt->boundary);
@@ -413,71 +391,23 @@ static void add_headers(const struct call_attempt *attempt, struct call_request 
 		call_request_add_header(request, "Content-Type: application/octet-stream");
 	if (call->range)
 		call_request_add_header(request, "Range: %s", call->range);
-	if (attempt->store->project)
-		call_request_add_header(request, "x-goog-user-project: %s",
-					attempt->store->project);
+	if (gcs->project)
+		call_request_add_header(request, "x-goog-user-project: %s", gcs->project);
 }
 
-static int prepare_request(void *arg, const struct call_try *try, struct call_request *request,
-			   struct cancel *cancel, struct err *err)
+static enum call_verdict gcs_judge(struct call_attempt *attempt,
+				   const struct http_response *response, struct err *err)
 {
-	struct call_attempt *attempt = arg;
-	const struct store_call *call = attempt->call;
-	auto_free char *url = gcs_json_url(&attempt->store->address, call->asked,
-					   call->key ? attempt->key : NULL, call->query);
-
-	if (attempt->store->credentials &&
-	    authorize_call(attempt, try->now_ms - clock_wall_ms(), cancel, err) < 0)
-		return -1;
-	attempt->sent_ms = try->now_ms;
-	call_request_set_url(request, url);
-	add_headers(attempt, request);
-	return 0;
-}
-
-static enum call_verdict judge_response(void *arg, const struct http_response *response,
-					struct err *err)
-{
-	struct call_attempt *attempt = arg;
-	unsigned facts = attempt->call->asked | (attempt->store->credentials ? SENT_TOKEN : 0);
 	struct store_reply reply;
 	enum call_verdict verdict;
 
-	gcs_json_read_reply(&reply, response, facts, attempt->sent_ms, attempt->checksum,
-			    attempt->store->address.anonymous);
+	gcs_json_read_reply(&reply, response,
+			    attempt->call->asked | (attempt->credential ? SENT_TOKEN : 0),
+			    attempt->now_ms, attempt->checksum, !attempt->credential);
 	verdict = store_reply_judge(&gcs_replies, &reply, err);
-	attempt->refused = verdict == CALL_REFRESH || verdict == CALL_SKEWED;
+	/* The token was signed with the wrong clock. */
+	attempt->refused = verdict == CALL_SKEWED;
 	return verdict;
-}
-
-/* --- calls --- */
-
-static int gcs_perform(struct store *store, const struct store_call *call,
-		       struct http_response *response, struct cancel *cancel, struct err *err)
-{
-	struct gcs_store *gcs = gcs_of(store);
-	auto_free char *key = text_format("%s%s", call->key ? gcs->address.prefix : "",
-					  call->key ? call->key : "");
-	auto_(call_attempt_release) struct call_attempt attempt =
-		{.store = gcs, .call = call, .key = text_copy(key)};
-	auto_(bytes_release) struct bytes body = {0};
-	struct retried_call retried =
-		store_call_retried(call, &attempt, prepare_request, judge_response);
-
-	if (call->asked & ASKED_PUT) {
-		retried.method = "POST";
-		crc32c_text(crc32c(call->body, call->body_size), attempt.checksum);
-	}
-	if (call->asked == ASKED_PUT_IF_ABSENT) {
-		random_hex(attempt.boundary);
-		gcs_json_add_body(&body, attempt.boundary, attempt.checksum, call->body,
-				  call->body_size);
-		retried.body = body.data;
-		retried.body_size = body.size;
-	}
-	if (retrying_client_perform(gcs->client, &retried, response, cancel, err) == 0)
-		return 0;
-	return err_wrap(err, "gs://%s%s%s", gcs->address.bucket, call->key ? "/" : "", key);
 }
 
 /* --- opening --- */
@@ -486,8 +416,8 @@ static void gcs_close(struct store *store)
 {
 	struct gcs_store *gcs = gcs_of(store);
 
-	retrying_client_free(gcs->client);
 	google_credentials_free(gcs->credentials);
+	http_store_release(&gcs->http);
 	gcs_address_release(&gcs->address);
 	free(gcs->project);
 	free(gcs);
@@ -505,26 +435,31 @@ static int init_store(struct gcs_store *gcs, const char *url, struct err *err)
 		return -1;
 	if (project && project[0])
 		gcs->project = text_copy(project);
-	return gcs->address.anonymous ? 0 : google_credentials_new(&gcs->credentials, err);
+	return gcs->address.anonymous
+		       ? 0
+		       : google_credentials_new(gcs->http.client, &gcs->credentials, err);
 }
 
 static int gcs_open(const char *url, bool create, bool read_only, struct store **store,
 		    struct cancel *cancel, struct err *err)
 {
-	static const struct http_store_ops ops = {gcs_perform, gcs_json_add_page_query,
-						  gcs_json_read_page};
+	static const struct http_store_ops ops = {gcs_wrap, gcs_prepare, gcs_judge,
+						  gcs_json_add_page_query, gcs_json_read_page};
 	struct gcs_store *gcs = memory_new(sizeof(*gcs));
 
 	(void)create, (void)read_only;
+	gcs->http.client = retrying_client_new(0, NULL, NULL);
 	if (init_store(gcs, url, err) < 0 || cancel_check(cancel, err) < 0) {
 		gcs_close(&gcs->http.store);
 		return -1;
 	}
-	gcs->client = retrying_client_new(NULL);
-	gcs->http = (struct http_store){{.ops = &gcs_store_ops},
-					&ops,
-					gcs->address.prefix,
-					gcs->client};
+	gcs->http.store.ops = &gcs_store_ops;
+	gcs->http.ops = &ops;
+	gcs->http.prefix = gcs->address.prefix;
+	gcs->http.place = text_format("gs://%s/", gcs->address.bucket);
+	gcs->http.checksums = true;
+	if (gcs->credentials)
+		gcs->http.credentials = google_credentials_tokens(gcs->credentials);
 	/* Of the real service it is known. */
 	if (gcs->address.anonymous) {
 		gcs->http.store.condition = "\"ifGenerationMatch=0\"";

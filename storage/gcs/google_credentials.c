@@ -10,7 +10,6 @@
 #include <openssl/bio.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -100,7 +99,6 @@ int jwt_sign(const char *key_pem, const char *key_id, json_t *claims, char **tok
 	return 0;
 }
 
-#define PREFIX "Bearer "
 #define TOKEN_URL "https://oauth2.googleapis.com/token"
 #define SCOPE_STORAGE "https://www.googleapis.com/auth/devstorage.read_write"
 
@@ -170,38 +168,20 @@ static int read_subject_source(json_t *source, struct google_account *account, s
 	return read_subject_format(source, account, err);
 }
 
-static void read_impersonation(json_t *object, struct google_account *account)
-{
-	json_t *options = json_object_get(object, "service_account_impersonation");
-
-	account->impersonation_url =
-		json_text_or(object, "service_account_impersonation_url", NULL);
-	account->impersonation_life =
-		json_number_or(options, "token_lifetime_seconds", TOKEN_SECONDS);
-	account->delegates = json_object_get(object, "delegates");
-}
-
 static int read_external(json_t *object, struct google_account *account, struct err *err)
 {
 	account->client_id = json_text_or(object, "client_id", NULL);
 	account->client_secret = json_text_or(object, "client_secret", NULL);
-	read_impersonation(object, account);
+	account->impersonation_url =
+		json_text_or(object, "service_account_impersonation_url", NULL);
+	account->impersonation_life =
+		json_number_or(json_object_get(object, "service_account_impersonation"),
+			       "token_lifetime_seconds", TOKEN_SECONDS);
 	if (require_text(object, "audience", &account->audience, err) < 0 ||
 	    require_text(object, "subject_token_type", &account->subject_type, err) < 0 ||
 	    require_text(object, "token_url", &account->token_url, err) < 0)
 		return -1;
 	return read_subject_source(json_object_get(object, "credential_source"), account, err);
-}
-
-static int read_impersonated(json_t *object, struct google_account *account, struct err *err)
-{
-	const char *url;
-
-	read_impersonation(object, account);
-	account->source = json_object_get(object, "source_credentials");
-	if (!json_is_object(account->source))
-		return err_set(err, ERR_INVALID, "it has no \"source_credentials\"");
-	return require_text(object, "service_account_impersonation_url", &url, err);
 }
 
 int google_account_read(json_t *object, struct google_account *account, struct err *err)
@@ -214,7 +194,6 @@ int google_account_read(json_t *object, struct google_account *account, struct e
 		{"service_account", GOOGLE_SERVICE_ACCOUNT, read_service_account},
 		{"authorized_user", GOOGLE_USER, read_user},
 		{"external_account", GOOGLE_EXTERNAL, read_external},
-		{"impersonated_service_account", GOOGLE_IMPERSONATED, read_impersonated},
 	};
 	const char *type = json_text_or(object, "type", "");
 
@@ -227,7 +206,7 @@ int google_account_read(json_t *object, struct google_account *account, struct e
 	}
 	return err_set(err, ERR_INVALID,
 		       "its \"type\" is not one of service_account, authorized_user, "
-		       "external_account, impersonated_service_account");
+		       "external_account");
 }
 
 int google_account_subject(const struct google_account *account, const void *text, size_t size,
@@ -307,7 +286,7 @@ static int check_confidential(const char *url, const char *name, struct err *err
 
 /* `authorization`: a header more; NULL: none. */
 static int post_form(const char *name, const char *url, const char *authorization,
-		     struct bytes *form, struct bearer_token *token, struct cancel *cancel,
+		     struct bytes *form, struct credential *token, struct cancel *cancel,
 		     struct err *err)
 {
 	const char *const headers[] = {"Content-Type: application/x-www-form-urlencoded",
@@ -329,7 +308,7 @@ static int post_form(const char *name, const char *url, const char *authorizatio
 /* --- a key --- */
 
 static int get_service_token(const struct google_account *account, int64_t wall_ms,
-			     struct bearer_token *token, struct err *err)
+			     struct credential *token, struct err *err)
 {
 	json_int_t now = wall_ms / 1000;
 	auto_json json_t *claims =
@@ -342,7 +321,7 @@ static int get_service_token(const struct google_account *account, int64_t wall_
 
 /* --- a person --- */
 
-static int refresh_user_token(const struct google_account *account, struct bearer_token *token,
+static int refresh_user_token(const struct google_account *account, struct credential *token,
 			      struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes form = {0};
@@ -368,7 +347,7 @@ static char *basic_authorization(const struct google_account *account)
 	return text_format("Authorization: Basic %s", encoded);
 }
 
-static int exchange_subject_token(const struct google_account *account, struct bearer_token *token,
+static int exchange_subject_token(const struct google_account *account, struct credential *token,
 				  struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes form = {0};
@@ -389,7 +368,7 @@ static int exchange_subject_token(const struct google_account *account, struct b
 
 /* --- acting as a service account --- */
 
-static int read_acting_token(const struct http_response *response, struct bearer_token *token,
+static int read_acting_token(const struct http_response *response, struct credential *token,
 			     struct err *err)
 {
 	auto_json json_t *object = json_parse(response->body.data, response->body.size, NULL);
@@ -405,7 +384,7 @@ static int read_acting_token(const struct http_response *response, struct bearer
 }
 
 static int impersonate_account(const struct google_account *account, const char *own,
-			       struct bearer_token *token, struct cancel *cancel, struct err *err)
+			       struct credential *token, struct cancel *cancel, struct err *err)
 {
 	auto_(http_response_release) struct http_response response = {0};
 	auto_free char *life = text_format("%llds", (long long)account->impersonation_life);
@@ -416,8 +395,6 @@ static int impersonate_account(const struct google_account *account, const char 
 	auto_free char *body = NULL;
 	const char *name = "impersonation of a service account";
 
-	if (json_is_array(account->delegates))
-		json_object_set(object, "delegates", account->delegates);
 	body = json_dumps(object, JSON_COMPACT);
 	if (check_confidential(account->impersonation_url, name, err) < 0 ||
 	    token_endpoint_perform(
@@ -434,11 +411,9 @@ static int impersonate_account(const struct google_account *account, const char 
 }
 
 int google_token_exchange_account(const struct google_account *account, int64_t wall_ms,
-				  struct bearer_token *token, struct cancel *cancel,
-				  struct err *err)
+				  struct credential *token, struct cancel *cancel, struct err *err)
 {
-	struct google_account source;
-	struct bearer_token own = {0}, *target = account->impersonation_url ? &own : token;
+	struct credential own = {0}, *target = account->impersonation_url ? &own : token;
 	int result = -1;
 
 	switch (account->kind) {
@@ -451,24 +426,16 @@ int google_token_exchange_account(const struct google_account *account, int64_t 
 	case GOOGLE_EXTERNAL:
 		result = exchange_subject_token(account, target, cancel, err);
 		break;
-	case GOOGLE_IMPERSONATED:
-		if (google_account_read(account->source, &source, err) < 0)
-			return err_wrap(err, "source_credentials");
-		if (source.kind == GOOGLE_IMPERSONATED)
-			return err_set(err, ERR_INVALID,
-				       "source_credentials are impersonated themselves");
-		result = google_token_exchange_account(&source, wall_ms, target, cancel, err);
-		break;
 	}
 	if (result == 0 && target == &own)
 		result = impersonate_account(account, own.text, token, cancel, err);
-	bearer_token_free(own.text);
+	credential_clear(&own);
 	return result;
 }
 
 /* --- a machine --- */
 
-static int ask_metadata_server(const char *base, struct bearer_token *token, struct cancel *cancel,
+static int ask_metadata_server(const char *base, struct credential *token, struct cancel *cancel,
 			       struct err *err)
 {
 	const char *const headers[] = {instance_metadata_header(METADATA_GOOGLE), NULL};
@@ -493,8 +460,7 @@ static int ask_metadata_server(const char *base, struct bearer_token *token, str
 }
 
 int google_token_exchange_machine(const struct metadata_endpoint *endpoint,
-				  struct bearer_token *token, struct cancel *cancel,
-				  struct err *err)
+				  struct credential *token, struct cancel *cancel, struct err *err)
 {
 	/* By name first, as Google's own libraries do. Without a resolver the address still
 	 * answers. */
@@ -513,37 +479,29 @@ struct google_credentials {
 	struct google_account account;
 	struct metadata_endpoint endpoint;
 	char *source;
-	_Atomic int64_t skew_ms;
+	struct retrying_client *client;
 	struct credential_cache tokens;
 };
 
-static void *fetch_token(void *arg, int64_t *expires_ms, struct cancel *cancel, struct err *err)
+static int fetch_token(void *arg, struct credential *token, struct cancel *cancel, struct err *err)
 {
 	struct google_credentials *credentials = arg;
-	int64_t wall_ms = clock_wall_ms() + atomic_load(&credentials->skew_ms);
-	struct bearer_token token = {0};
-	int result;
 
-	if (credentials->file)
-		result = google_token_exchange_account(&credentials->account, wall_ms, &token,
-						       cancel, err);
-	else
-		result = google_token_exchange_machine(&credentials->endpoint, &token, cancel, err);
-	*expires_ms = token.expires_ms;
-	if (result == 0)
-		return token.text;
+	if (credentials->file
+		    ? google_token_exchange_account(&credentials->account,
+						    retrying_client_now_ms(credentials->client),
+						    token, cancel, err) == 0
+		    : google_token_exchange_machine(&credentials->endpoint, token, cancel, err) ==
+			      0)
+		return 0;
 	if (!credentials->file)
 		err_wrap(err, "set GOOGLE_APPLICATION_CREDENTIALS, or run \"gcloud auth "
 			      "application-default login\", or use a service account");
-	err_wrap(err, "Google credentials (%s)", credentials->source);
-	return NULL;
+	return err_wrap(err, "Google credentials (%s)", credentials->source);
 }
 
 static const struct credential_source credential_source = {
 	.fetch = fetch_token,
-	.copy = bearer_token_copy,
-	.equal = bearer_token_equal,
-	.free = bearer_token_free,
 	/* The metadata server hands out the same token until four minutes before its end. */
 	.refresh_ahead_ms = 225 * 1000,
 	.rest_ms = BEARER_TOKEN_REST_MS,
@@ -599,11 +557,13 @@ static int select_source(struct google_credentials *credentials, struct err *err
 	return 0;
 }
 
-int google_credentials_new(struct google_credentials **result, struct err *err)
+int google_credentials_new(struct retrying_client *client, struct google_credentials **result,
+			   struct err *err)
 {
 	struct google_credentials *credentials = memory_new(sizeof(*credentials));
 	struct err own = {0};
 
+	credentials->client = client;
 	credential_cache_init(&credentials->tokens, &credential_source, credentials);
 	if (select_source(credentials, &own) < 0) {
 		google_credentials_free(credentials);
@@ -630,25 +590,7 @@ const char *google_credentials_source(const struct google_credentials *credentia
 	return credentials->source;
 }
 
-int google_credentials_get(struct google_credentials *credentials, char **authorization,
-			   struct cancel *cancel, struct err *err)
+struct credential_cache *google_credentials_tokens(struct google_credentials *credentials)
 {
-	auto_free char *token = credential_cache_get(&credentials->tokens, cancel, err);
-
-	if (!token)
-		return -1;
-	*authorization = text_format(PREFIX "%s", token);
-	return 0;
-}
-
-void google_credentials_set_skew(struct google_credentials *credentials, int64_t skew_ms)
-{
-	atomic_store(&credentials->skew_ms, skew_ms);
-}
-
-int google_credentials_invalidate(struct google_credentials *credentials, const char *authorization,
-				  struct cancel *cancel, struct err *err)
-{
-	return credential_cache_invalidate(&credentials->tokens, authorization + strlen(PREFIX),
-					   cancel, err);
+	return &credentials->tokens;
 }

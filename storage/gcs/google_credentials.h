@@ -16,23 +16,17 @@
 
 struct google_credentials;
 
-/* Reads the environment and the file; makes no request. ERR_INVALID or ERR_DENIED name the file. */
-int google_credentials_new(struct google_credentials **credentials, struct err *err);
+/* Reads the environment and the file; makes no request. What is signed carries the time of
+ * `client`, which stays the caller's. ERR_INVALID or ERR_DENIED name the file. */
+int google_credentials_new(struct retrying_client *client, struct google_credentials **credentials,
+			   struct err *err);
 void google_credentials_free(struct google_credentials *credentials); /* NULL is fine */
 
 /* Where the tokens come from, in words and without secrets. Borrowed. */
 const char *google_credentials_source(const struct google_credentials *credentials);
 
-/* "Bearer ..." ; many threads may call. The caller frees. */
-int google_credentials_get(struct google_credentials *credentials, char **authorization,
-			   struct cancel *cancel, struct err *err);
-
-/* The service's clock minus ours: what is signed from now on carries its time. */
-void google_credentials_set_skew(struct google_credentials *credentials, int64_t skew_ms);
-
-/* The service answered 401 to this one: gets another, once. */
-int google_credentials_invalidate(struct google_credentials *credentials, const char *authorization,
-				  struct cancel *cancel, struct err *err);
+/* Whose credentials have `text`, a bearer token. */
+struct credential_cache *google_credentials_tokens(struct google_credentials *credentials);
 
 /* --- PURE: what the file says. All texts are borrowed from the JSON object, which holds secrets
  * and must outlive this. --- */
@@ -41,7 +35,6 @@ enum google_account_kind {
 	GOOGLE_SERVICE_ACCOUNT, /* its private key signs */
 	GOOGLE_USER,            /* a person who logged in with gcloud: a refresh token */
 	GOOGLE_EXTERNAL,        /* another issuer's token, exchanged */
-	GOOGLE_IMPERSONATED,    /* one of the above, which may act as a service account */
 };
 
 struct google_account {
@@ -56,12 +49,9 @@ struct google_account {
 	json_t *url_headers; /* an object, or NULL */
 	/* the member that holds the subject token; NULL: the text is the token */
 	const char *subject_field;
-	/* external, where not NULL; impersonated */
+	/* external, where not NULL: the exchanged token may act as a service account */
 	const char *impersonation_url;
-	json_t *delegates;          /* an array, or NULL */
 	int64_t impersonation_life; /* seconds */
-	/* impersonated */
-	json_t *source; /* read with google_account_read() too */
 };
 
 /* ERR_INVALID says which member is missing, or what is not supported; never a
@@ -78,8 +68,7 @@ int google_account_subject(const struct google_account *account, const void *tex
 
 /* `wall_ms`: Google's clock as far as known, for what is signed. */
 int google_token_exchange_account(const struct google_account *account, int64_t wall_ms,
-				  struct bearer_token *token, struct cancel *cancel,
-				  struct err *err);
+				  struct credential *token, struct cancel *cancel, struct err *err);
 
 /* The token of another issuer, from a file or a URL; fetched again at every call: on Kubernetes the
  * file is replaced every hour or so. The caller frees. */
@@ -88,8 +77,7 @@ int google_subject_token_get(const struct google_account *account, char **subjec
 
 /* The account of the machine, pod or function. */
 int google_token_exchange_machine(const struct metadata_endpoint *endpoint,
-				  struct bearer_token *token, struct cancel *cancel,
-				  struct err *err);
+				  struct credential *token, struct cancel *cancel, struct err *err);
 
 /* `key_pem` is PKCS#8 or PKCS#1 without a passphrase; `key_id` may be NULL. ERR_INVALID for a key
  * that is none. The caller frees. */

@@ -1,8 +1,10 @@
 #include "credential_cache.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 
-#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum {
 	WAIT_MS = 10
@@ -17,6 +19,30 @@ enum credential_plan credential_plan(int64_t now_ms, int64_t expires_ms, int64_t
 	return now_ms < expires_ms ? CREDENTIAL_REFRESH : CREDENTIAL_FETCH;
 }
 
+void secret_free(char *text)
+{
+	if (text)
+		explicit_bzero(text, strlen(text));
+	free(text);
+}
+
+void credential_clear(struct credential *credential)
+{
+	secret_free(credential->text);
+	secret_free(credential->access_key);
+	secret_free(credential->secret_key);
+	secret_free(credential->session_token);
+	*credential = (struct credential){0};
+}
+
+void credential_release(struct credential *credential)
+{
+	if (!credential || atomic_fetch_sub(&credential->holders, 1) > 1)
+		return;
+	credential_clear(credential);
+	free(credential);
+}
+
 void credential_cache_init(struct credential_cache *cache, const struct credential_source *source,
 			   void *arg)
 {
@@ -27,45 +53,49 @@ void credential_cache_init(struct credential_cache *cache, const struct credenti
 
 void credential_cache_release(struct credential_cache *cache)
 {
-	cache->source->free(cache->credential);
+	credential_release(cache->credential);
 	pthread_mutex_destroy(&cache->fetching);
 	pthread_mutex_destroy(&cache->mutex);
 }
 
-/* What there is now, NULL for nothing, and what to do about it. */
-static void *copy_current(struct credential_cache *cache, enum credential_plan *plan)
+/* The present one, NULL for none, and what to do about it. */
+static struct credential *hold_current(struct credential_cache *cache, enum credential_plan *plan)
 {
-	void *copy = NULL;
+	struct credential *credential;
 
 	pthread_mutex_lock(&cache->mutex);
 	*plan = CREDENTIAL_FETCH;
-	if (cache->credential) {
-		*plan = credential_plan(clock_monotonic_ms(), cache->expires_ms,
+	credential = cache->credential;
+	if (credential) {
+		*plan = credential_plan(clock_monotonic_ms(), credential->expires_ms,
 					cache->source->refresh_ahead_ms, cache->rest_until_ms);
-		copy = cache->source->copy(cache->credential);
+		atomic_fetch_add(&credential->holders, 1);
 	}
 	pthread_mutex_unlock(&cache->mutex);
-	return copy;
+	return credential;
 }
 
 /* With `fetching` held. */
 static int fetch_credential(struct credential_cache *cache, struct cancel *cancel, struct err *err)
 {
-	int64_t expires_ms = 0;
+	struct credential *fresh = memory_new(sizeof(*fresh));
 	struct err own = {0};
-	void *fresh = cache->source->fetch(cache->arg, &expires_ms, cancel, &own);
+	int result = cache->source->fetch(cache->arg, fresh, cancel, &own);
 
+	fresh->holders = 1;
 	pthread_mutex_lock(&cache->mutex);
-	if (fresh) {
-		cache->source->free(cache->credential);
+	if (result == 0) {
+		struct credential *old = cache->credential;
+
 		cache->credential = fresh;
-		cache->expires_ms = expires_ms;
+		fresh = old;
 	}
 	/* Also after success: a metadata service hands out what it has, even what is about to
 	 * expire. */
 	cache->rest_until_ms = clock_monotonic_ms() + cache->source->rest_ms;
 	pthread_mutex_unlock(&cache->mutex);
-	return fresh ? 0 : err_pass(err, &own);
+	credential_release(fresh);
+	return result < 0 ? err_pass(err, &own) : 0;
 }
 
 /* Waits for the thread that fetches, in slices, for a mutex knows nothing of the cancel object. */
@@ -78,11 +108,12 @@ static int lock_for_fetch(struct credential_cache *cache, struct cancel *cancel,
 }
 
 /* With `fetching` held. */
-static void *get_or_fetch(struct credential_cache *cache, struct cancel *cancel, struct err *err)
+static struct credential *get_or_fetch(struct credential_cache *cache, struct cancel *cancel,
+				       struct err *err)
 {
 	enum credential_plan plan;
 	/* Another thread may have fetched while this one waited. */
-	void *credential = copy_current(cache, &plan);
+	struct credential *credential = hold_current(cache, &plan);
 	struct err own = {0};
 
 	if (plan == CREDENTIAL_USE)
@@ -93,20 +124,21 @@ static void *get_or_fetch(struct credential_cache *cache, struct cancel *cancel,
 			*err = own;
 		return credential;
 	}
-	cache->source->free(credential);
-	return copy_current(cache, &plan);
+	credential_release(credential);
+	return hold_current(cache, &plan);
 }
 
-void *credential_cache_get(struct credential_cache *cache, struct cancel *cancel, struct err *err)
+struct credential *credential_cache_get(struct credential_cache *cache, struct cancel *cancel,
+					struct err *err)
 {
 	enum credential_plan plan;
-	void *credential = copy_current(cache, &plan);
+	struct credential *credential = hold_current(cache, &plan);
 
 	if (plan == CREDENTIAL_USE)
 		return credential;
 	if (plan == CREDENTIAL_REFRESH && pthread_mutex_trylock(&cache->fetching) != 0)
 		return credential;
-	cache->source->free(credential);
+	credential_release(credential);
 	if (plan == CREDENTIAL_FETCH && lock_for_fetch(cache, cancel, err) < 0)
 		return NULL;
 	credential = get_or_fetch(cache, cancel, err);
@@ -114,19 +146,19 @@ void *credential_cache_get(struct credential_cache *cache, struct cancel *cancel
 	return credential;
 }
 
-int credential_cache_invalidate(struct credential_cache *cache, const void *refused,
+int credential_cache_invalidate(struct credential_cache *cache, const struct credential *refused,
 				struct cancel *cancel, struct err *err)
 {
 	enum credential_plan plan;
-	void *current;
+	struct credential *current;
 	int result = 0;
 
 	if (lock_for_fetch(cache, cancel, err) < 0)
 		return -1;
-	current = copy_current(cache, &plan);
-	if (!current || cache->source->equal(current, refused))
+	current = hold_current(cache, &plan);
+	if (!current || current == refused)
 		result = fetch_credential(cache, cancel, err);
-	cache->source->free(current);
+	credential_release(current);
 	pthread_mutex_unlock(&cache->fetching);
 	return result;
 }

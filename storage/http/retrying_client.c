@@ -59,7 +59,7 @@ int64_t retry_policy_stall_ms(int64_t left_ms)
 }
 
 enum {
-	IDLE_MS = 4000,
+	IDLE_MS = 4000, /* of an unused connection: S3 closes after 5 s */
 	MOVES_MOST = 3,
 	HEADERS_MOST = 48,
 };
@@ -71,7 +71,7 @@ struct call_request {
 };
 
 struct retrying_client {
-	int64_t idle_ms, patience_ms;
+	int64_t patience_ms;
 	char *ca_file;
 	const char *ca_variable;
 	/* holds what follows */
@@ -81,14 +81,17 @@ struct retrying_client {
 	size_t resting_count;
 	/* also the capacity of `resting` */
 	size_t made_count;
-	struct retrying_client_statistics statistics;
+	int64_t skew_ms; /* added to our clock for signing: not 0 once a server has complained */
+	bool clock_seen;
+	int64_t clock_ms;
 };
 
 /* One call: its tries so far. */
 struct call_state {
 	struct retrying_client *remote;
 	const struct retried_call *call;
-	struct call_try attempt;
+	unsigned tries; /* before this one */
+	int64_t now_ms; /* of this one, as the server has it */
 	int64_t begun_ms;
 	unsigned moves;
 	bool refreshed, skewed, fresh;
@@ -143,18 +146,16 @@ int64_t retrying_client_patience_ms(struct err *err)
 	return patience_ms;
 }
 
-struct retrying_client *retrying_client_new(const struct retrying_client_options *options)
+struct retrying_client *retrying_client_new(int64_t patience_ms, const char *ca_file,
+					    const char *ca_variable)
 {
 	struct retrying_client *remote = memory_new(sizeof(*remote));
 
-	remote->idle_ms = options && options->idle_ms ? options->idle_ms : IDLE_MS;
-	remote->patience_ms = options && options->patience_ms ? options->patience_ms
-							      : retrying_client_patience_ms(NULL);
+	remote->patience_ms = patience_ms ? patience_ms : retrying_client_patience_ms(NULL);
 	if (remote->patience_ms < 0)
 		remote->patience_ms = RETRYING_CLIENT_PATIENCE_MS;
-	if (options && options->ca_file)
-		remote->ca_file = text_copy(options->ca_file);
-	remote->ca_variable = options ? options->ca_variable : NULL;
+	remote->ca_file = ca_file ? text_copy(ca_file) : NULL;
+	remote->ca_variable = ca_variable;
 	pthread_mutex_init(&remote->mutex, NULL);
 	return remote;
 }
@@ -197,27 +198,29 @@ static void return_connection(struct retrying_client *remote, struct http *http)
 	pthread_mutex_unlock(&remote->mutex);
 }
 
-void retrying_client_statistics(struct retrying_client *remote,
-				struct retrying_client_statistics *statistics)
+bool retrying_client_clock(struct retrying_client *remote, int64_t *clock_ms)
 {
+	bool seen;
+
 	pthread_mutex_lock(&remote->mutex);
-	*statistics = remote->statistics;
+	seen = remote->clock_seen;
+	*clock_ms = remote->clock_ms;
 	pthread_mutex_unlock(&remote->mutex);
+	return seen;
 }
 
 /* --- one try --- */
 
-static int64_t skew_of(struct retrying_client *remote)
+int64_t retrying_client_now_ms(struct retrying_client *remote)
 {
-	int64_t skew;
+	int64_t skew_ms;
 
 	pthread_mutex_lock(&remote->mutex);
-	skew = remote->statistics.skew_ms;
+	skew_ms = remote->skew_ms;
 	pthread_mutex_unlock(&remote->mutex);
-	return skew;
+	return clock_wall_ms() + skew_ms;
 }
 
-/* With `mutex` held. */
 static void note_clock(struct retrying_client *remote, const struct http_response *answer)
 {
 	const char *date = http_header(answer, "date");
@@ -225,30 +228,9 @@ static void note_clock(struct retrying_client *remote, const struct http_respons
 
 	if (!date || !datetime_parse(date, &server_ms))
 		return;
-	remote->statistics.clock_seen = true;
-	remote->statistics.clock_ms = server_ms - clock_wall_ms();
-}
-
-static void count_request(struct call_state *progress, const struct http_response *answer)
-{
-	struct retrying_client *remote = progress->remote;
-
 	pthread_mutex_lock(&remote->mutex);
-	remote->statistics.requests++;
-	if (progress->attempt.number > 0)
-		remote->statistics.retries++;
-	if (answer) {
-		note_clock(remote, answer);
-		remote->statistics.bytes_sent += progress->call->body_size;
-		remote->statistics.bytes_received += answer->body.size;
-	}
-	pthread_mutex_unlock(&remote->mutex);
-}
-
-static void count_throttled(struct retrying_client *remote)
-{
-	pthread_mutex_lock(&remote->mutex);
-	remote->statistics.throttled++;
+	remote->clock_seen = true;
+	remote->clock_ms = server_ms - clock_wall_ms();
 	pthread_mutex_unlock(&remote->mutex);
 }
 
@@ -263,7 +245,7 @@ static int send_request(struct call_state *progress, const struct call_request *
 		.body = call->body,
 		.body_size = call->body_size,
 		.stall_timeout_ms = retry_policy_stall_ms(cancel_left_ms(cancel)),
-		.idle_timeout_ms = progress->remote->idle_ms,
+		.idle_timeout_ms = IDLE_MS,
 		.fresh = progress->fresh,
 		.ca_file = progress->remote->ca_file,
 		.ca_variable = progress->remote->ca_variable,
@@ -278,7 +260,8 @@ static int send_request(struct call_state *progress, const struct call_request *
 		return -1;
 	result = http_perform(http, &request, response, cancel, err);
 	return_connection(progress->remote, http);
-	count_request(progress, result == 0 ? response : NULL);
+	if (result == 0)
+		note_clock(progress->remote, response);
 	return result;
 }
 
@@ -305,8 +288,8 @@ static bool correct_clock(struct retrying_client *remote)
 	bool seen;
 
 	pthread_mutex_lock(&remote->mutex);
-	seen = remote->statistics.clock_seen;
-	remote->statistics.skew_ms = remote->statistics.clock_ms;
+	seen = remote->clock_seen;
+	remote->skew_ms = remote->clock_ms;
 	pthread_mutex_unlock(&remote->mutex);
 	return seen;
 }
@@ -319,7 +302,7 @@ static int pause_before_next(struct call_state *progress, enum retry_cause cause
 {
 	struct retry_policy_facts facts = {
 		.cause = cause,
-		.tries = progress->attempt.number + 1,
+		.tries = progress->tries + 1,
 		.spent_ms = clock_monotonic_ms() - progress->begun_ms,
 		.patience_ms = progress->remote->patience_ms,
 		.left_ms = cancel_left_ms(cancel),
@@ -335,7 +318,7 @@ static int pause_before_next(struct call_state *progress, enum retry_cause cause
 	if (cancel_sleep(cancel, choice.after_ms, &stopped) < 0)
 		return err_set(err, stopped.kind, "%s (last: %.400s)", stopped.text,
 			       err ? err->text : "");
-	progress->attempt.number++;
+	progress->tries++;
 	progress->asked_ms = -1;
 	return 0;
 }
@@ -350,16 +333,15 @@ static int apply_verdict(struct call_state *progress, enum call_verdict verdict,
 		/* A front end that is in trouble stays so for this connection: the next one may
 		 * lead to another. */
 		progress->fresh = true;
-		progress->asked_ms = retry_after_ms(response, progress->attempt.now_ms);
+		progress->asked_ms = retry_after_ms(response, progress->now_ms);
 		return pause_before_next(progress, RETRY_FAULT, cancel, err);
 	case CALL_SLOW_DOWN:
-		count_throttled(progress->remote);
-		progress->asked_ms = retry_after_ms(response, progress->attempt.now_ms);
+		progress->asked_ms = retry_after_ms(response, progress->now_ms);
 		return pause_before_next(progress, RETRY_THROTTLED, cancel, err);
 	case CALL_REFRESH:
 		if (progress->refreshed)
 			return -1;
-		progress->refreshed = progress->attempt.refresh = true;
+		progress->refreshed = true;
 		break;
 	case CALL_SKEWED:
 		if (progress->skewed || !correct_clock(progress->remote))
@@ -375,7 +357,7 @@ static int apply_verdict(struct call_state *progress, enum call_verdict verdict,
 		return -1;
 	}
 	/* At once. */
-	progress->attempt.number++;
+	progress->tries++;
 	return 0;
 }
 
@@ -388,8 +370,8 @@ static int perform_try(struct call_state *progress, struct http_response *respon
 	enum call_verdict verdict;
 	bool sent;
 
-	progress->attempt.now_ms = clock_wall_ms() + skew_of(progress->remote);
-	sent = call->prepare(call->arg, &progress->attempt, &request, cancel, err) == 0;
+	progress->now_ms = retrying_client_now_ms(progress->remote);
+	sent = call->prepare(call->arg, progress->now_ms, &request, cancel, err) == 0;
 	/* A file of credentials that is not there says nothing of the object. */
 	if (!sent && err->kind == ERR_NOT_FOUND)
 		err->kind = ERR_DENIED;
@@ -399,7 +381,6 @@ static int perform_try(struct call_state *progress, struct http_response *respon
 		progress->fresh = true;
 		return pause_before_next(progress, RETRY_FAULT, cancel, err);
 	}
-	progress->attempt.refresh = false;
 	verdict = call->judge(call->arg, response, err);
 	if (verdict == CALL_DONE && call->read && call->read(call->read_arg, response, err) < 0) {
 		err->kind = ERR_RETRY;

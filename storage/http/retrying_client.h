@@ -25,28 +25,6 @@ struct retrying_client;
 #define CALL_FOREIGN_REPLY \
 	"that is not the store's answer: is a proxy or a login page between here and it?"
 
-struct retrying_client_options {
-	/* how long an unused connection may be kept; 0: 4 s (S3 closes after 5) */
-	int64_t idle_ms;
-	/* how long a call goes on without success while no deadline is near; 0:
-	 * retrying_client_patience_ms() */
-	int64_t patience_ms;
-	/* as in struct http_request; stays the caller's */
-	const char *ca_file;
-	const char *ca_variable;
-};
-
-/* What prepare() is told. */
-struct call_try {
-	/* from 0 */
-	unsigned number;
-	/* wall clock as the server has it: sign with this */
-	int64_t now_ms;
-	/* the credentials used last were refused as expired: get others, whatever
-	 * their expiry says */
-	bool refresh;
-};
-
 /* What prepare() fills; empty at each try. Everything is copied. */
 struct call_request;
 void call_request_set_url(struct call_request *request, const char *url);
@@ -60,7 +38,7 @@ enum call_verdict {
 	CALL_RETRY,
 	/* throttled: again after a longer one, or what Retry-After says */
 	CALL_SLOW_DOWN,
-	/* expired credentials: again at once with try.refresh, but only once */
+	/* expired credentials: again at once, with others, but only once */
 	CALL_REFRESH,
 	/* our clock is wrong: the answer's Date is taken, again at once, but only once */
 	CALL_SKEWED,
@@ -70,11 +48,10 @@ enum call_verdict {
 	CALL_FAILED,
 };
 
-/* Adds URL and headers; may block (credentials). A failure with ERR_RETRY is tried again, any other
- * ends the call. */
-typedef int (*call_prepare_fn)(void *arg, const struct call_try *attempt,
-			       struct call_request *request, struct cancel *cancel,
-			       struct err *err);
+/* Adds URL and headers; may block (credentials). `now_ms`: the wall clock as the server has it, to
+ * sign with. A failure with ERR_RETRY is tried again, any other ends the call. */
+typedef int (*call_prepare_fn)(void *arg, int64_t now_ms, struct call_request *request,
+			       struct cancel *cancel, struct err *err);
 /* For everything but CALL_DONE it fills `err`, which is what the caller gets if this was the last
  * try. */
 typedef enum call_verdict (*call_judge_fn)(void *arg, const struct http_response *response,
@@ -96,29 +73,17 @@ struct retried_call {
 	bool once;
 };
 
-struct retrying_client_statistics {
-	/* sent, again ones included */
-	uint64_t requests;
-	uint64_t retries;
-	uint64_t throttled;
-	/* bodies of requests that were answered */
-	uint64_t bytes_sent;
-	uint64_t bytes_received;
-	/* what is added to our clock for signing: not 0 once a server has complained */
-	int64_t skew_ms;
-	bool clock_seen;
-	/* server's clock minus ours, from the last answer's Date: to the second, plus the way */
-	int64_t clock_ms;
-};
-
 #define RETRYING_CLIENT_PATIENCE_MS ((int64_t)30 * 1000)
 
 /* What REPRIEVE_STORE_PATIENCE says ("90s"), else 30 s; -1, ERR_INVALID, where it
  * says something else. */
 int64_t retrying_client_patience_ms(struct err *err);
 
-struct retrying_client *retrying_client_new(
-	const struct retrying_client_options *options); /* NULL: defaults */
+/* `patience_ms`: how long a call goes on without success while no deadline is near; 0:
+ * retrying_client_patience_ms(). `ca_file` (NULL: none) and `ca_variable` as in struct
+ * http_request; the latter stays the caller's. */
+struct retrying_client *retrying_client_new(int64_t patience_ms, const char *ca_file,
+					    const char *ca_variable);
 void retrying_client_free(
 	struct retrying_client *remote); /* when no call is under way; NULL is fine */
 AUTO_POINTER(struct retrying_client, retrying_client_free);
@@ -132,8 +97,11 @@ AUTO_POINTER(struct retrying_client, retrying_client_free);
 int retrying_client_perform(struct retrying_client *remote, const struct retried_call *call,
 			    struct http_response *response, struct cancel *cancel, struct err *err);
 
-void retrying_client_statistics(struct retrying_client *remote,
-				struct retrying_client_statistics *statistics);
+/* False where no answer has said what time it is; else *clock_ms: the server's clock minus ours,
+ * from the last answer's Date, to the second, plus the way. */
+bool retrying_client_clock(struct retrying_client *remote, int64_t *clock_ms);
+/* The wall clock as the server has it, as far as it has complained. */
+int64_t retrying_client_now_ms(struct retrying_client *remote);
 
 enum retry_cause {
 	RETRY_FAULT,     /* connection, 5xx */

@@ -10,33 +10,6 @@
 #include <string.h>
 #include <strings.h>
 
-/*
- * Detects a listing whose pages repeat: a server or proxy that ignores the token sends the
- * same page forever. Keeping one token finds any cycle within three times its length (R. P. Brent,
- * An improved Monte Carlo factorization algorithm, BIT 20, 1980, section 2).
- */
-
-int page_cycle_check(struct page_cycle *pages, const char *token, struct err *err)
-{
-	if (pages->kept && strcmp(pages->kept, token) == 0)
-		return err_set(err, ERR_FAILED,
-			       "the list does not end: after %zu pages it begins again. Is "
-			       "something (a cache, a proxy) between here and the store?",
-			       pages->turned);
-	if (pages->turned++ == pages->due) {
-		free(pages->kept);
-		pages->kept = text_copy(token);
-		pages->due = 2 * pages->due + 1;
-	}
-	return 0;
-}
-
-void page_cycle_release(struct page_cycle *pages)
-{
-	free(pages->kept);
-	*pages = (struct page_cycle){0};
-}
-
 /* --- the error document --- */
 
 /* It goes to a terminal. */
@@ -52,6 +25,9 @@ static void read_element(void *arg, const char *path, const char *text)
 
 	if (strcasecmp(path, "html") == 0)
 		reply->facts |= CAME_PAGE;
+	/* That of the Security Token Service. */
+	if (text_starts(path, "ErrorResponse/"))
+		path += strlen("ErrorResponse/");
 	if (strncmp(path, "Error", 5) != 0 || (path[5] && path[5] != '/'))
 		return;
 	reply->facts |= CAME_ERROR;

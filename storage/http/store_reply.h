@@ -117,14 +117,4 @@ size_t store_reply_find_row(const struct reply_table *table, const struct store_
 enum call_verdict store_reply_judge(const struct reply_table *table,
 				    const struct store_reply *reply, struct err *err);
 
-struct page_cycle {
-	char *kept; /* the token to compare with */
-	size_t turned, due;
-};
-
-/* Call this for the token of each next page; it is copied. ERR_FAILED: the pages repeat. */
-int page_cycle_check(struct page_cycle *pages, const char *token, struct err *err);
-void page_cycle_release(struct page_cycle *pages);
-AUTO(struct page_cycle, page_cycle_release);
-
 #endif

@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "credential_cache.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,23 +15,6 @@
 enum {
 	ANSWER_LIMIT = 256 * 1024
 };
-
-void *bearer_token_copy(const void *text)
-{
-	return text_copy(text);
-}
-
-bool bearer_token_equal(const void *a, const void *b)
-{
-	return text_equal(a, b);
-}
-
-void bearer_token_free(void *text)
-{
-	if (text)
-		explicit_bzero(text, strlen(text));
-	free(text);
-}
 
 bool bearer_token_is_valid(const char *text)
 {
@@ -62,7 +44,7 @@ int bearer_token_read_file(const char *path, char **token, struct err *err)
 		explicit_bzero(text.data, text.size);
 	if (bearer_token_is_valid(*token))
 		return 0;
-	bearer_token_free(steal(token));
+	secret_free(steal(token));
 	return err_set(err, ERR_FAILED, "%s holds no token", path);
 }
 
@@ -104,7 +86,7 @@ static int64_t token_lifetime_s(json_t *object, int64_t wall_ms)
 }
 
 int token_endpoint_parse(const void *body, size_t size, int64_t now_ms, int64_t wall_ms,
-			 struct bearer_token *token, struct err *err)
+			 struct credential *token, struct err *err)
 {
 	struct err why = {0};
 	auto_json json_t *object = json_parse(body, size, &why);
@@ -196,7 +178,7 @@ int token_endpoint_perform(const struct token_endpoint *endpoint, struct http_re
 	return err_pass(err, &why);
 }
 
-int token_endpoint_get(const struct token_endpoint *endpoint, struct bearer_token *token,
+int token_endpoint_get(const struct token_endpoint *endpoint, struct credential *token,
 		       struct cancel *cancel, struct err *err)
 {
 	auto_(http_response_release) struct http_response response = {0};

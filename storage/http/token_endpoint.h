@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/http.h"
+#include "credential_cache.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,27 +17,13 @@ enum {
 	BEARER_TOKEN_REST_MS = 15 * 1000
 };
 
-struct bearer_token {
-	/* The token alone, without "Bearer "; from the heap. */
-	char *text;
-	/* monotonic */
-	int64_t expires_ms;
-};
-
-/* For a credential_source whose credentials are the text of a token. */
-void *bearer_token_copy(const void *text);
-bool bearer_token_equal(const void *a, const void *b);
-/* Clears what was secret. NULL is fine. */
-void bearer_token_free(void *text);
-AUTO_POINTER(char, bearer_token_free);
-
 /* PURE. True for what may stand in a header: not empty, no blanks and no control characters. */
 bool bearer_token_is_valid(const char *text);
 
 /* PURE. Without white space at the end, as files have it. The caller frees. */
 char *bearer_token_trimmed(const char *text, size_t size);
 /* The token that a file holds, which others replace: to be read each time. The caller frees it, by
- * bearer_token_free(). ERR_FAILED: it holds none. */
+ * secret_free(). ERR_FAILED: it holds none. */
 int bearer_token_read_file(const char *path, char **token, struct err *err);
 
 struct token_endpoint {
@@ -58,7 +45,7 @@ int token_endpoint_perform(const struct token_endpoint *endpoint, struct http_re
 			   struct cancel *cancel, struct err *err);
 
 /* Asks, and reads the token from the answer. */
-int token_endpoint_get(const struct token_endpoint *endpoint, struct bearer_token *token,
+int token_endpoint_get(const struct token_endpoint *endpoint, struct credential *token,
 		       struct cancel *cancel, struct err *err);
 
 /* --- PURE --- */
@@ -69,7 +56,7 @@ int token_endpoint_get(const struct token_endpoint *endpoint, struct bearer_toke
  * taken for good for five minutes. ERR_FAILED for an answer that is none.
  */
 int token_endpoint_parse(const void *body, size_t size, int64_t now_ms, int64_t wall_ms,
-			 struct bearer_token *token, struct err *err);
+			 struct credential *token, struct err *err);
 
 /* What an answer that is not 200 says of its reason, in one line: OAuth's "error_description",
  * Google's "error.message". */

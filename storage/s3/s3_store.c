@@ -45,9 +45,6 @@ static const struct reply_row rows[] = {
 	{STATUS_ANY, "NoSuchKey", 0, CALL_FAILED, ERR_NOT_FOUND, NULL},
 	{STATUS_ANY, "NoSuchBucket", 0, CALL_FAILED, ERR_INVALID,
 		"make the bucket, or correct its name"},
-	{STATUS_ANY, "PreconditionFailed", 0, CALL_FAILED, ERR_FAILED, NULL},
-	{STATUS_ANY, "ConditionalRequestConflict", 0, CALL_RETRY, ERR_RETRY, NULL},
-	{STATUS_ANY, "OperationAborted", 0, CALL_RETRY, ERR_RETRY, NULL},
 	{STATUS_ANY, "AccessDenied", ASKED_LIST, CALL_FAILED, ERR_DENIED,
 		"allow s3:ListBucket on the bucket"},
 	/* S3 does not tell a caller that may not list what is missing. */
@@ -67,13 +64,9 @@ static const struct reply_row rows[] = {
 	{STATUS_ANY, "RequestTimeTooSkewed", 0, CALL_SKEWED, ERR_DENIED, SET_CLOCK},
 	{STATUS_ANY, "RequestExpired", 0, CALL_SKEWED, ERR_DENIED, SET_CLOCK},
 	{STATUS_ANY, "SlowDown", 0, CALL_SLOW_DOWN, ERR_RETRY, NULL},
-	{STATUS_ANY, "ServiceUnavailable", 0, CALL_SLOW_DOWN, ERR_RETRY, NULL},
-	{STATUS_ANY, "TooManyRequests", 0, CALL_SLOW_DOWN, ERR_RETRY, NULL},
 	{STATUS_ANY, "Throttling", 0, CALL_SLOW_DOWN, ERR_RETRY, NULL},
 	{STATUS_ANY, "ThrottlingException", 0, CALL_SLOW_DOWN, ERR_RETRY, NULL},
-	{STATUS_ANY, "RequestLimitExceeded", 0, CALL_SLOW_DOWN, ERR_RETRY, NULL},
 	{STATUS_ANY, "InternalError", 0, CALL_RETRY, ERR_RETRY, NULL},
-	{STATUS_ANY, "InternalErrors", 0, CALL_RETRY, ERR_RETRY, NULL},
 	{STATUS_ANY, "RequestTimeout", 0, CALL_RETRY, ERR_RETRY, NULL},
 	{STATUS_ANY, "PriorRequestNotComplete", 0, CALL_RETRY, ERR_RETRY, NULL},
 	{STATUS_ANY, "BadDigest", 0, CALL_RETRY, ERR_RETRY, "the bytes were changed on their way"},
@@ -85,13 +78,10 @@ static const struct reply_row rows[] = {
 	{STATUS_ANY, "TemporaryRedirect", 0, CALL_MOVED, ERR_RETRY, NULL},
 	{STATUS_ANY, "AuthorizationHeaderMalformed", 0, CALL_MOVED, ERR_INVALID, SET_REGION},
 	{STATUS_ANY, "IllegalLocationConstraintException", 0, CALL_MOVED, ERR_INVALID, SET_REGION},
-	{STATUS_ANY, "InvalidRange", 0, CALL_FAILED, ERR_CORRUPT, SHORTER},
 	{STATUS_ANY, "QuotaExceeded", 0, CALL_FAILED, ERR_NO_SPACE, NULL},
-	{STATUS_ANY, "XMinioStorageFull", 0, CALL_FAILED, ERR_NO_SPACE, NULL},
 	{STATUS_ANY, "XMinioAdminBucketQuotaExceeded", 0, CALL_FAILED, ERR_NO_SPACE, NULL},
 	{STATUS_ANY, "InvalidObjectState", 0, CALL_FAILED, ERR_DENIED,
 		"the object lies in an archive class: restore it there first"},
-	{STATUS_ANY, "NotImplemented", 0, CALL_FAILED, ERR_INVALID, LACKS},
 
 	/* Success, unless the body says otherwise or another server has answered. "PutObject" and
 	 * "GetObject" of the API Reference have an ETag; whoever reads a list finds out. */
@@ -180,35 +170,28 @@ bool s3_server_is_atomic(const char *server, const char *request_id)
 }
 
 /*
- * A bucket as calls see it: address, credentials, connections. A call is signed anew at each try,
- * and follows where the bucket turns out to be: region and host are then remembered for all later
- * ones. Without a region anywhere it begins with us-east-1, whose answer names the right one.
+ * A call is signed again at each try, and follows where the bucket turns out to be: region and host
+ * are then remembered for all later ones. Without a region anywhere it begins with us-east-1, whose
+ * answer names the right one.
  */
 
-struct s3_bucket {
+struct s3_store {
+	struct http_store http;
 	struct aws_settings settings;
 	struct aws_chain *chain;
-	struct retrying_client *client;
 	pthread_mutex_t mutex;     /* holds address.region and `host`, which an answer may change */
 	struct s3_address address; /* bucket and prefix never change */
 	char *host;                /* NULL: the address's own */
 	atomic_bool atomic;        /* s3_server_is_atomic(), by the last answer */
 };
 
-static void s3_bucket_release(struct s3_bucket *bucket);
+static struct s3_store *s3_of(struct store *store)
+{
+	return (struct s3_store *)store;
+}
 
 enum {
 	HEADERS_MOST = 32
-};
-
-/* A call with what its tries have to remember. */
-struct call_attempt {
-	struct s3_bucket *bucket;
-	const struct store_call *call;
-	/* Of the body, for x-amz-checksum-crc32c; "": none. */
-	char checksum[CRC32C_TEXT];
-	/* Of the last try. */
-	struct aws_credentials used;
 };
 
 /* --- preparing --- */
@@ -227,59 +210,58 @@ static void add_header(struct headers *headers, const char *name, const char *va
 
 /* Encryption with the customer's own key and the expected owner concern every request; the others
  * what is put. */
-static bool header_applies(const struct call_attempt *call_attempt, const char *name)
+static bool header_applies(const struct call_attempt *attempt, const char *name)
 {
-	return call_attempt->call->asked & ASKED_PUT ||
+	return attempt->call->asked & ASKED_PUT ||
 	       text_starts(name, "x-amz-server-side-encryption-customer-") ||
 	       strcmp(name, "x-amz-expected-bucket-owner") == 0;
 }
 
-static void collect_headers(const struct call_attempt *call_attempt, const char *host,
+static void collect_headers(const struct call_attempt *attempt, const char *host,
 			    struct headers *headers)
 {
-	const struct aws_settings *settings = &call_attempt->bucket->settings;
+	const struct aws_settings *settings = &s3_of(&attempt->http->store)->settings;
 
 	add_header(headers, "host", host);
 	add_header(headers, "x-amz-content-sha256", SIGV4_UNSIGNED);
-	if (call_attempt->used.session_token)
-		add_header(headers, "x-amz-security-token", call_attempt->used.session_token);
+	if (attempt->credential->session_token)
+		add_header(headers, "x-amz-security-token", attempt->credential->session_token);
 	if (settings->requester_pays)
 		add_header(headers, "x-amz-request-payer", "requester");
-	if (call_attempt->call->asked == ASKED_PUT_IF_ABSENT)
+	if (attempt->call->asked == ASKED_PUT_IF_ABSENT)
 		add_header(headers, "if-none-match", "*");
-	if (call_attempt->call->range)
-		add_header(headers, "range", call_attempt->call->range);
-	if (call_attempt->checksum[0])
-		add_header(headers, "x-amz-checksum-crc32c", call_attempt->checksum);
+	if (attempt->call->range)
+		add_header(headers, "range", attempt->call->range);
+	if (attempt->checksum[0])
+		add_header(headers, "x-amz-checksum-crc32c", attempt->checksum);
 	for (char **at = settings->headers; *at; at += 2)
-		if (header_applies(call_attempt, at[0]))
+		if (header_applies(attempt, at[0]))
 			add_header(headers, at[0], at[1]);
 }
 
-static void sign_request(const struct call_attempt *call_attempt, const char *host,
-			 const char *path, const char *region, int64_t now_ms,
-			 struct call_request *request)
+static void sign_request(const struct call_attempt *attempt, const char *host, const char *path,
+			 const char *region, struct call_request *request)
 {
 	const struct sigv4_identity identity = {
-		.access_key = call_attempt->used.access_key,
-		.secret_key = call_attempt->used.secret_key,
+		.access_key = attempt->credential->access_key,
+		.secret_key = attempt->credential->secret_key,
 		.region = region,
 		.service = "s3",
 	};
 	struct headers headers = {0};
 	struct sigv4_signed result;
 
-	collect_headers(call_attempt, host, &headers);
+	collect_headers(attempt, host, &headers);
 	sigv4_sign(
 		&(struct sigv4_request){
-			.method = store_call_method(call_attempt->call),
+			.method = attempt->method,
 			.path = path,
-			.query = call_attempt->call->query,
+			.query = attempt->call->query,
 			.payload_hash = SIGV4_UNSIGNED,
 			.headers = headers.items,
 			.header_count = headers.count,
 		},
-		&identity, now_ms, &result);
+		&identity, attempt->now_ms, &result);
 	for (size_t i = 0; i < headers.count; i++)
 		call_request_add_header(request, "%s: %s", headers.items[i].name,
 					headers.items[i].value);
@@ -288,54 +270,52 @@ static void sign_request(const struct call_attempt *call_attempt, const char *ho
 	sigv4_signed_release(&result);
 }
 
-static int prepare_request(void *arg, const struct call_try *attempt, struct call_request *request,
-			   struct cancel *cancel, struct err *err)
+/* With the mutex held. */
+static char *current_host(const struct s3_store *s3)
 {
-	struct call_attempt *call_attempt = arg;
-	struct s3_bucket *bucket = call_attempt->bucket;
-	const struct aws_credentials *refused = attempt->refresh ? &call_attempt->used : NULL;
-	auto_free char *host = NULL, *path = NULL, *region = NULL, *url = NULL;
-	struct aws_credentials credentials;
+	return s3->host ? text_copy(s3->host) : s3_address_host(&s3->address);
+}
 
-	if (aws_chain_get(bucket->chain, refused, &credentials, cancel, err) < 0)
-		return err_wrap(err, "credentials");
-	aws_credentials_release(&call_attempt->used);
-	call_attempt->used = credentials;
-	pthread_mutex_lock(&bucket->mutex);
-	host = bucket->host ? text_copy(bucket->host) : s3_address_host(&bucket->address);
-	path = s3_address_path(&bucket->address, call_attempt->call->key);
-	region = text_copy(bucket->address.region);
-	pthread_mutex_unlock(&bucket->mutex);
-	url = text_format("%s://%s%s%s%s", bucket->address.tls ? "https" : "http", host, path,
-			  call_attempt->call->query[0] ? "?" : "", call_attempt->call->query);
+static void s3_prepare(const struct call_attempt *attempt, struct call_request *request)
+{
+	struct s3_store *s3 = s3_of(&attempt->http->store);
+	const char *query = attempt->call->query;
+	auto_free char *host = NULL, *path = NULL, *region = NULL, *url = NULL;
+
+	pthread_mutex_lock(&s3->mutex);
+	host = current_host(s3);
+	path = s3_address_path(&s3->address, attempt->call->key);
+	region = text_copy(s3->address.region);
+	pthread_mutex_unlock(&s3->mutex);
+	url = text_format("%s://%s%s%s%s", s3->address.tls ? "https" : "http", host, path,
+			  query[0] ? "?" : "", query);
 	call_request_set_url(request, url);
-	if (call_attempt->call->asked & ASKED_PUT)
+	if (attempt->call->asked & ASKED_PUT)
 		call_request_add_header(request, "Content-Type: application/octet-stream");
-	sign_request(call_attempt, host, path, region, attempt->now_ms, request);
-	return 0;
+	sign_request(attempt, host, path, region, request);
 }
 
 /* --- judging --- */
 
-static void note_move(struct s3_bucket *bucket, const struct s3_move *move)
+static void note_move(struct s3_store *s3, const struct s3_move *move)
 {
-	pthread_mutex_lock(&bucket->mutex);
+	pthread_mutex_lock(&s3->mutex);
 	if (move->region[0]) {
-		free(bucket->address.region);
-		bucket->address.region = text_copy(move->region);
-		free(steal(&bucket->host));
+		free(s3->address.region);
+		s3->address.region = text_copy(move->region);
+		free(steal(&s3->host));
 	}
 	if (move->host[0]) {
-		free(bucket->host);
-		bucket->host = text_copy(move->host);
+		free(s3->host);
+		s3->host = text_copy(move->host);
 	}
-	pthread_mutex_unlock(&bucket->mutex);
+	pthread_mutex_unlock(&s3->mutex);
 }
 
-static enum call_verdict judge_response(void *arg, const struct http_response *response,
-					struct err *err)
+static enum call_verdict s3_judge(struct call_attempt *attempt,
+				  const struct http_response *response, struct err *err)
 {
-	struct call_attempt *call_attempt = arg;
+	struct s3_store *s3 = s3_of(&attempt->http->store);
 	const struct s3_reply reply = {
 		.status = response->status,
 		.region = http_header(response, "x-amz-bucket-region"),
@@ -345,96 +325,16 @@ static enum call_verdict judge_response(void *arg, const struct http_response *r
 		.size = response->body.size,
 	};
 	struct s3_move move;
-	enum call_verdict verdict = s3_reply_judge(call_attempt->call->asked, &reply, &move, err);
+	enum call_verdict verdict = s3_reply_judge(attempt->call->asked, &reply, &move, err);
 
-	atomic_store(&call_attempt->bucket->atomic,
-		     s3_server_is_atomic(http_header(response, "server"),
-					 http_header(response, "x-amz-request-id")));
+	atomic_store(&s3->atomic, s3_server_is_atomic(http_header(response, "server"),
+						      http_header(response, "x-amz-request-id")));
 	if (verdict == CALL_MOVED)
-		note_move(call_attempt->bucket, &move);
+		note_move(s3, &move);
 	return verdict;
 }
 
-/* Thread-safe. The kinds of errors are those of s3_replies; the sentence begins with method and
- * object. */
-static int s3_bucket_perform(struct s3_bucket *bucket, const struct store_call *call,
-			     struct http_response *response, struct cancel *cancel, struct err *err)
-{
-	struct call_attempt call_attempt = {.bucket = bucket, .call = call};
-	const struct retried_call retried =
-		store_call_retried(call, &call_attempt, prepare_request, judge_response);
-	int result;
-
-	if (call->asked & ASKED_PUT && bucket->settings.checksums)
-		crc32c_text(crc32c(call->body, call->body_size), call_attempt.checksum);
-	result = retrying_client_perform(bucket->client, &retried, response, cancel, err);
-	aws_credentials_release(&call_attempt.used);
-	if (result == 0)
-		return 0;
-	return err_wrap(err, "%s s3://%s/%s%s", retried.method, bucket->address.bucket,
-			call->key ? bucket->address.prefix : "", call->key ? call->key : "");
-}
-
-/* --- the whole of it --- */
-
-/* ERR_INVALID: URL or settings. */
-static int s3_bucket_init(struct s3_bucket *bucket, const char *url, struct err *err)
-{
-	*bucket = (struct s3_bucket){0};
-	pthread_mutex_init(&bucket->mutex, NULL);
-	if (aws_settings_load(&bucket->settings, err) < 0 ||
-	    s3_address_init(&bucket->address, url, bucket->settings.endpoint,
-			    bucket->settings.region ? bucket->settings.region : "us-east-1",
-			    bucket->settings.style, err) < 0) {
-		s3_bucket_release(bucket);
-		return -1;
-	}
-	bucket->chain = aws_chain_new(&bucket->settings);
-	bucket->client = retrying_client_new(
-		&(struct retrying_client_options){.ca_file = bucket->settings.ca_file,
-						  .ca_variable = "AWS_CA_BUNDLE"});
-	return 0;
-}
-
-static void s3_bucket_release(struct s3_bucket *bucket)
-{
-	retrying_client_free(bucket->client);
-	aws_chain_free(bucket->chain);
-	aws_settings_release(&bucket->settings);
-	s3_address_release(&bucket->address);
-	free(bucket->host);
-	pthread_mutex_destroy(&bucket->mutex);
-}
-
-/* "https://bucket.s3.eu-west-1.amazonaws.com, region eu-west-1": where requests go now. */
-static void s3_bucket_describe(struct s3_bucket *bucket, char *text, size_t capacity)
-{
-	auto_free char *host = NULL;
-
-	pthread_mutex_lock(&bucket->mutex);
-	host = bucket->host ? text_copy(bucket->host) : s3_address_host(&bucket->address);
-	snprintf(text, capacity, "%s://%s, region %s", bucket->address.tls ? "https" : "http", host,
-		 bucket->address.region);
-	pthread_mutex_unlock(&bucket->mutex);
-}
-
-struct s3_store {
-	struct http_store http;
-	struct s3_bucket bucket;
-};
-
-static struct s3_store *s3_of(struct store *store)
-{
-	return (struct s3_store *)store;
-}
-
 /* --- the operations --- */
-
-static int s3_perform(struct store *store, const struct store_call *call,
-		      struct http_response *response, struct cancel *cancel, struct err *err)
-{
-	return s3_bucket_perform(&s3_of(store)->bucket, call, response, cancel, err);
-}
 
 /* For a store without if-absent, when the user has accepted that: whoever looks and puts at the
  * same instant as another also wins. */
@@ -456,7 +356,7 @@ static int put_after_looking(struct store *store, const char *key, const void *d
 static int s3_put(struct store *store, const char *key, const void *data, size_t size,
 		  enum store_put_mode mode, struct cancel *cancel, struct err *err)
 {
-	bool look = mode != STORE_UNIQUE && !s3_of(store)->bucket.settings.conditional;
+	bool look = mode != STORE_UNIQUE && !s3_of(store)->settings.conditional;
 	int result;
 
 	fault_point("before_s3_put");
@@ -488,30 +388,47 @@ static void s3_close(struct store *store)
 {
 	struct s3_store *s3 = s3_of(store);
 
-	s3_bucket_release(&s3->bucket);
+	http_store_release(&s3->http);
+	aws_chain_free(s3->chain);
+	aws_settings_release(&s3->settings);
+	s3_address_release(&s3->address);
+	free(s3->host);
+	pthread_mutex_destroy(&s3->mutex);
 	free(s3);
 }
 
 static int s3_open(const char *url, bool create, bool read_only, struct store **store,
 		   struct cancel *cancel, struct err *err)
 {
-	static const struct http_store_ops ops = {s3_perform, s3_add_page_query,
+	static const struct http_store_ops ops = {NULL, s3_prepare, s3_judge, s3_add_page_query,
 						  bucket_listing_read};
 	struct s3_store *s3;
+	struct aws_settings *settings;
 
 	(void)create, (void)read_only;
 	if (cancel_check(cancel, err) < 0)
 		return -1;
 	s3 = memory_new(sizeof(*s3));
-	if (s3_bucket_init(&s3->bucket, url, err) < 0) {
-		free(s3);
+	settings = &s3->settings;
+	pthread_mutex_init(&s3->mutex, NULL);
+	if (aws_settings_load(settings, err) < 0 ||
+	    s3_address_init(&s3->address, url, settings->endpoint,
+			    settings->region ? settings->region : "us-east-1", settings->style,
+			    err) < 0) {
+		s3_close(&s3->http.store);
 		return err_wrap(err, "store %s", url);
 	}
-	s3->http = (struct http_store){{.ops = &s3_store_ops},
-				       &ops,
-				       s3->bucket.address.prefix,
-				       s3->bucket.client};
-	if (s3->bucket.settings.conditional) {
+	s3->chain = aws_chain_new(settings);
+	s3->http = (struct http_store){
+		.store.ops = &s3_store_ops,
+		.ops = &ops,
+		.prefix = s3->address.prefix,
+		.place = text_format("s3://%s/", s3->address.bucket),
+		.client = retrying_client_new(0, settings->ca_file, "AWS_CA_BUNDLE"),
+		.credentials = aws_chain_credentials(s3->chain),
+		.checksums = settings->checksums,
+	};
+	if (settings->conditional) {
 		s3->http.store.condition = "\"If-None-Match: *\"";
 		s3->http.store.advice =
 			"use another store, or accept that with REPRIEVE_S3_CONDITIONAL=off";
@@ -522,24 +439,28 @@ static int s3_open(const char *url, bool create, bool read_only, struct store **
 
 /* --- for people --- */
 
+/* "https://bucket.s3.eu-west-1.amazonaws.com, region eu-west-1": where requests go now. */
 static void s3_describe(struct store *store, char *text, size_t capacity)
 {
-	struct s3_bucket *bucket = &s3_of(store)->bucket;
+	struct s3_store *s3 = s3_of(store);
+	auto_free char *host = NULL;
 	char source[256];
 
-	s3_bucket_describe(bucket, text, capacity);
-	aws_chain_source(bucket->chain, source, sizeof(source));
-	text_set(text + strlen(text), capacity - strlen(text), ", credentials: ");
-	text_set(text + strlen(text), capacity - strlen(text), source);
+	aws_chain_source(s3->chain, source, sizeof(source));
+	pthread_mutex_lock(&s3->mutex);
+	host = current_host(s3);
+	snprintf(text, capacity, "%s://%s, region %s, credentials: %s",
+		 s3->address.tls ? "https" : "http", host, s3->address.region, source);
+	pthread_mutex_unlock(&s3->mutex);
 }
 
 static void s3_read_health(struct store *store, struct store_health *health)
 {
 	http_store_read_health(store, health);
-	health->in_the_clear = s3_address_is_in_the_clear(&s3_of(store)->bucket.address);
-	health->if_absent_guessed = !s3_of(store)->bucket.settings.conditional;
-	health->if_absent_unproven = s3_of(store)->bucket.settings.endpoint &&
-				     !atomic_load(&s3_of(store)->bucket.atomic);
+	health->in_the_clear = s3_address_is_in_the_clear(&s3_of(store)->address);
+	health->if_absent_guessed = !s3_of(store)->settings.conditional;
+	health->if_absent_unproven =
+		s3_of(store)->settings.endpoint && !atomic_load(&s3_of(store)->atomic);
 }
 
 const struct store_ops s3_store_ops = {

@@ -114,7 +114,8 @@ static int finish_chunk(struct stream *stream, struct err *err)
 	const uint8_t *raw;
 
 	if (is_handed_on(chunk)) {
-		streamed->good = checksum_stream_end(stream->fetch->checksum) == chunk->checksum;
+		streamed->good =
+			checksum_stream_end(stream->fetch->checksum).low == chunk->checksum;
 		return 0;
 	}
 	if (chunk_decompress(chunk->codec, stream->fetch->payload.data, chunk->stored,

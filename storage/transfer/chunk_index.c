@@ -234,17 +234,20 @@ static uint32_t *seen_slot_of(struct chunk_index *index, const struct fingerprin
 
 	for (at &= index->slot_count - 1;; at = (at + 1) & (index->slot_count - 1)) {
 		uint32_t *slot = &index->seen_slots[at];
+		const struct chunk *chunk = &index->chunks[*slot - 1];
 
 		if (*slot == 0 ||
-		    fingerprint_equal(&index->chunks[*slot - 1].fingerprint, fingerprint))
+		    (chunk->checksum == fingerprint->low && chunk->seen == fingerprint->high))
 			return slot;
 	}
 }
 
 static void note_seen(struct chunk_index *index, size_t at)
 {
-	if (fingerprint_is_known(&index->chunks[at].fingerprint))
-		*seen_slot_of(index, &index->chunks[at].fingerprint) = (uint32_t)at + 1;
+	const struct fingerprint fingerprint = {index->chunks[at].checksum, index->chunks[at].seen};
+
+	if (fingerprint.high)
+		*seen_slot_of(index, &fingerprint) = (uint32_t)at + 1;
 }
 
 static void grow_slots(struct chunk_index *index)
@@ -272,8 +275,8 @@ static void add_chunk(struct chunk_index *index, const struct chunk *chunk)
 	if (*slot == 0) {
 		index->chunks[index->chunk_count++] = *chunk;
 		*slot = (uint32_t)index->chunk_count;
-	} else if (!fingerprint_is_known(&index->chunks[*slot - 1].fingerprint)) {
-		index->chunks[*slot - 1].fingerprint = chunk->fingerprint;
+	} else if (index->chunks[*slot - 1].seen == 0) {
+		index->chunks[*slot - 1].seen = chunk->seen;
 		index->chunks[*slot - 1].checksum = chunk->checksum;
 	}
 	note_seen(index, *slot - 1);

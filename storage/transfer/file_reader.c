@@ -43,7 +43,7 @@ static int read_piece(const struct file_piece *piece, size_t at, size_t size, ui
 static int look_at_piece(const struct file_piece *piece, struct packer *packer, uint8_t *room,
 			 bool *torn, struct err *err)
 {
-	packer_look_begin(packer, !room);
+	packer_look_begin(packer);
 	for (size_t at = 0; at < piece->size; at += PACKER_PIECE) {
 		size_t left = piece->size - at, size = left < PACKER_PIECE ? left : PACKER_PIECE;
 		uint8_t *target = room ? room + at : packer->scratch;
@@ -72,99 +72,16 @@ int file_piece_pack(struct file_piece *piece, struct packer *packer, bool *torn,
 	return 0;
 }
 
-/* The order in which the chunks of many files are read: first what is to be sent, of all
- * files, so that it is on its way while what was sent early is only recognised; at last the files
- * that must be read again. */
-
-struct reading_order_file {
-	size_t next, end; /* chunks to read */
-	/* The chunks before it were sent early. At least `next`, or 0. */
-	size_t sent_early;
-	size_t taken; /* how many have been handed out */
-	bool waiting; /* it is among `again` */
-};
-
-struct reading_order {
-	struct reading_order_file *files; /* with room for all */
-	size_t count;
-	size_t *again; /* likewise */
-	size_t again_count;
-	size_t current;
-	bool rest; /* all that is to be sent has been handed out */
-};
-
-/* Adds a file of which the chunks from `first` up to `end` are to be read; its number is the count
- * of those before. */
-static void reading_order_add(struct reading_order *order, size_t first, size_t end,
-			      size_t sent_early)
-{
-	order->files[order->count++] = (struct reading_order_file){
-		.next = first,
-		.end = end,
-		.sent_early = sent_early > first && sent_early <= end ? sent_early : first,
-	};
-}
-
-static size_t size_of(const struct reading_order_file *file)
-{
-	return file->end - file->next;
-}
-
-/* The file of the next chunk, which stays the next one until it is taken. False: none is left. */
-static bool reading_order_next(struct reading_order *order, size_t *found)
-{
-	for (int round = 0; round < 2; round++) {
-		for (; order->current < order->count; order->current++) {
-			const struct reading_order_file *file = &order->files[order->current];
-
-			*found = order->current;
-			/* In the first round what was not sent early. */
-			if (file->taken < file->end - (order->rest ? file->next : file->sent_early))
-				return true;
-		}
-		if (order->rest)
-			break;
-		order->rest = true;
-		order->current = 0;
-	}
-	if (order->again_count == 0)
-		return false;
-	*found = order->current = order->again[--order->again_count];
-	order->files[*found].waiting = false;
-	/* A file may be read again more than once, but nothing else is left. */
-	return order->files[*found].taken < size_of(&order->files[*found]) ||
-	       reading_order_next(order, found);
-}
-
-/* Takes a chunk of the file; returns its number. */
-static size_t reading_order_take(struct reading_order *order, size_t number)
-{
-	struct reading_order_file *file = &order->files[number];
-	size_t turn = file->sent_early - file->next + file->taken++;
-
-	return file->next + turn % size_of(file);
-}
-
-/* All of the file once more, after all others. Any number of times, also before it has come. */
-static void reading_order_again(struct reading_order *order, size_t number)
-{
-	struct reading_order_file *file = &order->files[number];
-
-	file->taken = 0;
-	if (!file->waiting)
-		order->again[order->again_count++] = number;
-	file->waiting = true;
-}
-
 #define PASSES_MOST 3
 #define PAUSE_MS 20 /* between two passes, so that a write under way can end */
 #define POLL_EVERY_MS 20
 
 struct file_reading {
 	struct file_tree_item *item;
-	size_t count, left; /* chunks: all of this pass; not finished */
-	size_t end;         /* the number of the last one plus one */
-	size_t sent_early;  /* the chunks before it were */
+	size_t first, end; /* the chunks to read */
+	size_t sent_early; /* those before it were; from `first` up to `end` */
+	/* of this pass: how many were handed out, and are not finished */
+	size_t taken, left;
 	int passes;
 	bool begun;                /* this pass */
 	bool torn;                 /* shorter than its size was at the start */
@@ -178,7 +95,9 @@ struct read_job {
 	pthread_mutex_t mutex;
 	struct {
 		struct file_reading *files;
-		struct reading_order order; /* of the chunks of `files` */
+		size_t count;
+		size_t current; /* the file in hand */
+		bool rest;      /* all that is to be sent has been handed out */
 		uint64_t bytes_done;
 		bool failed;
 		struct err err;
@@ -201,16 +120,38 @@ static bool is_enough(const struct read_job *reading)
 	return reading->request->enough && reading->request->enough(reading->request->arg);
 }
 
+static size_t chunks_of(const struct file_reading *file)
+{
+	return file->end - file->first;
+}
+
+/* The file of the next chunk; NULL: none is left. First comes what is to be sent, of all files, so
+ * that it is on its way while what was sent early is only recognised; then the rest, and the files
+ * that must be read again. */
+static struct file_reading *next_file(struct read_job *reading)
+{
+	for (int round = 0; round < 3; round++) {
+		for (; reading->locked.current < reading->locked.count; reading->locked.current++) {
+			struct file_reading *file = &reading->locked.files[reading->locked.current];
+
+			if (file->taken <
+			    file->end - (reading->locked.rest ? file->first : file->sent_early))
+				return file;
+		}
+		reading->locked.rest = true;
+		reading->locked.current = 0;
+	}
+	return NULL;
+}
+
 /* Opens the next file that has chunks left, if it had no descriptor yet. A running file that is
  * gone is passed over. */
 static int open_next_file(struct read_job *reading, struct file_reading **result, struct err *err)
 {
-	size_t number;
+	struct file_reading *file;
 
 	*result = NULL;
-	while (!reading->locked.failed && !is_enough(reading) &&
-	       reading_order_next(&reading->locked.order, &number)) {
-		struct file_reading *file = &reading->locked.files[number];
+	while (!reading->locked.failed && !is_enough(reading) && (file = next_file(reading))) {
 		struct err own;
 
 		if (file->item->fd >= 0 ||
@@ -223,8 +164,7 @@ static int open_next_file(struct read_job *reading, struct file_reading **result
 		file->item->lost = true;
 		reading->locked.bytes_done += file->item->entry.size;
 		/* Nothing more of the file. */
-		reading->locked.order.files[number].taken =
-			size_of(&reading->locked.order.files[number]);
+		file->taken = chunks_of(file);
 	}
 	return 0;
 }
@@ -243,8 +183,8 @@ static int next_piece(struct read_job *reading, struct file_reading **found,
 		if (!file->begun && !reading->request->append_progress)
 			file->writers = file_tree_has_writers(file->item->fd);
 		file->begun = true;
-		number = reading_order_take(&reading->locked.order,
-					    (size_t)(file - reading->locked.files));
+		number = file->first +
+			 (file->sent_early - file->first + file->taken++) % chunks_of(file);
 		*found = file;
 		*piece = (struct file_piece){
 			.entry = &file->item->entry,
@@ -293,9 +233,9 @@ static bool read_is_consistent(struct file_reading *file)
 static void requeue_file(struct read_job *reading, struct file_reading *file)
 {
 	pthread_mutex_lock(&reading->mutex);
-	file->left = file->count;
+	file->left = chunks_of(file);
+	file->taken = 0;
 	file->begun = false;
-	reading_order_again(&reading->locked.order, (size_t)(file - reading->locked.files));
 	pthread_mutex_unlock(&reading->mutex);
 }
 
@@ -455,14 +395,13 @@ static bool copy_known_chunks(struct read_job *reading, struct file_tree_item *i
 static void add_file_to_read(struct read_job *reading, struct file_tree_item *item, size_t first,
 			     size_t end, size_t sent_early)
 {
-	reading->locked.files[reading->locked.order.count] = (struct file_reading){
+	reading->locked.files[reading->locked.count++] = (struct file_reading){
 		.item = item,
-		.count = end - first,
-		.left = end - first,
+		.first = first,
 		.end = end,
-		.sent_early = sent_early,
+		.sent_early = sent_early > first && sent_early <= end ? sent_early : first,
+		.left = end - first,
 	};
-	reading_order_add(&reading->locked.order, first, end, sent_early);
 }
 
 /* Fills the table of files to read; returns the number of chunks in them. */
@@ -579,15 +518,11 @@ int file_reader_run(const struct file_reader_request *request, struct err *err)
 	uint64_t pieces;
 
 	reading.locked.files = files;
-	reading.locked.order.files = memory_new((items + 1) * sizeof(struct reading_order_file));
-	reading.locked.order.again = memory_new((items + 1) * sizeof(size_t));
 	pthread_mutex_init(&reading.mutex, NULL);
 	pieces = request->append_progress ? plan_growth(&reading) : plan_files(&reading);
 	if (pieces > 0)
 		read_on_threads(&reading, pieces < threads ? (size_t)pieces : threads);
 	pthread_mutex_destroy(&reading.mutex);
-	free(reading.locked.order.files);
-	free(reading.locked.order.again);
 	if (!reading.locked.failed)
 		return request->append_progress || request->lenient
 			       ? 0

@@ -127,8 +127,6 @@ struct transfer {
 	char *job;
 	/* The chunks that need not be sent again. */
 	struct chunk_index index;
-	/* Of the fingerprints in it: by chance. */
-	uint64_t seed;
 	/* For file_stamp_mark(): this boot of this machine, or, where that is not known, by
 	 * chance. */
 	uint64_t boot;

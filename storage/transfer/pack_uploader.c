@@ -24,7 +24,7 @@ struct upload_queue {
 	struct pack_upload *items;
 	size_t count;
 	size_t capacity; /* of each buffer */
-	struct pack_upload *queue;
+	uint64_t turn;   /* the last one given */
 };
 
 static void upload_queue_trim(struct upload_queue *uploads);
@@ -84,41 +84,23 @@ static void upload_queue_trim(struct upload_queue *uploads)
 
 static void upload_queue_append(struct upload_queue *uploads, struct pack_upload *upload)
 {
-	struct pack_upload **last = &uploads->queue;
-
-	while (*last)
-		last = &(*last)->next;
-	*last = upload;
-	upload->next = NULL;
-	upload->queued = true;
+	upload->turn = ++uploads->turn;
 }
 
-static void upload_queue_prepend(struct upload_queue *uploads, struct pack_upload *upload)
+/* The next one to be sent, or NULL; *waiting: how many there are. */
+static struct pack_upload *upload_queue_next(const struct upload_queue *uploads, unsigned *waiting)
 {
-	upload->next = uploads->queue;
-	uploads->queue = upload;
-	upload->queued = true;
-}
+	struct pack_upload *next = NULL;
 
-static void upload_queue_remove(struct upload_queue *uploads, struct pack_upload *upload)
-{
-	struct pack_upload **at = &uploads->queue;
+	*waiting = 0;
+	for (size_t i = 0; i < uploads->count; i++) {
+		struct pack_upload *upload = &uploads->items[i];
 
-	while (*at && *at != upload)
-		at = &(*at)->next;
-	if (*at)
-		*at = upload->next;
-	upload->next = NULL;
-	upload->queued = false;
-}
-
-static unsigned upload_queue_waiting(const struct upload_queue *uploads)
-{
-	unsigned count = 0;
-
-	for (const struct pack_upload *upload = uploads->queue; upload; upload = upload->next)
-		count++;
-	return count;
+		*waiting += upload->turn > 0;
+		if (upload->turn > 0 && (!next || upload->turn < next->turn))
+			next = upload;
+	}
+	return next;
 }
 
 /* --- what is being sent --- */
@@ -138,7 +120,7 @@ static unsigned upload_queue_hedged(const struct upload_queue *uploads)
 	unsigned count = 0;
 
 	for (size_t i = 0; i < uploads->count; i++)
-		count += pack_upload_puts(&uploads->items[i]) + uploads->items[i].queued > 1;
+		count += pack_upload_puts(&uploads->items[i]) + (uploads->items[i].turn > 0) > 1;
 	return count;
 }
 
@@ -280,12 +262,13 @@ int64_t pack_uploader_slack_ms(struct pack_uploader *uploader)
 {
 	const struct transfer *transfer = uploader->transfer;
 	const struct hedge *hedge = &transfer->hedge;
-	int64_t took_ms, waiting, slack_ms = 0, debt_ms;
+	int64_t took_ms, slack_ms = 0, debt_ms;
+	unsigned waiting;
 
 	pthread_mutex_lock(&uploader->mutex);
 	if (hedge->count > 0) {
 		took_ms = hedge->took_ms[(hedge->count - 1) % HEDGE_SAMPLES];
-		waiting = upload_queue_waiting(&uploader->locked.uploads);
+		upload_queue_next(&uploader->locked.uploads, &waiting);
 		slack_ms = took_ms * waiting / transfer->growth.connections;
 	}
 	/* A limit holds the packs up before they are put. */
@@ -301,7 +284,7 @@ int64_t pack_uploader_slack_ms(struct pack_uploader *uploader)
 /* Releases a pack that is neither queued nor being sent any more, stored or not. */
 static void settle_upload(struct pack_uploader *uploader, struct pack_upload *upload)
 {
-	if (upload->state != UPLOAD_BUSY || upload->queued || pack_upload_puts(upload) > 0)
+	if (upload->state != UPLOAD_BUSY || upload->turn > 0 || pack_upload_puts(upload) > 0)
 		return;
 	if (!upload->stored)
 		chunk_index_pack_lost(&uploader->transfer->index, upload->pack);
@@ -316,14 +299,11 @@ static void fail_uploads(struct pack_uploader *uploader, const struct err *err)
 		return;
 	uploader->locked.failed = true;
 	uploader->locked.err = *err;
-	while (uploads->queue) {
-		struct pack_upload *upload = uploads->queue;
-
-		upload_queue_remove(uploads, upload);
-		settle_upload(uploader, upload);
-	}
-	for (size_t i = 0; i < uploads->count; i++)
+	for (size_t i = 0; i < uploads->count; i++) {
+		uploads->items[i].turn = 0;
 		pack_upload_cancel(&uploads->items[i]);
+		settle_upload(uploader, &uploads->items[i]);
+	}
 	pthread_cond_broadcast(&uploader->changed);
 }
 
@@ -379,8 +359,7 @@ static void on_pack_stored(struct pack_uploader *uploader, struct pack_upload *u
 	upload_growth_add(&uploader->transfer->growth, &uploader->transfer->plan, upload->size,
 			  clock_monotonic_ms());
 	/* A second put of the same pack is no longer needed. */
-	if (upload->queued)
-		upload_queue_remove(&uploader->locked.uploads, upload);
+	upload->turn = 0;
 	pack_upload_cancel(upload);
 }
 
@@ -401,7 +380,7 @@ static void send_pack_once(struct pack_uploader *uploader, struct pack_upload *u
 	}
 	if (result == 0)
 		on_pack_stored(uploader, upload, clock_monotonic_ms() - sending.began_ms);
-	else if (!upload->stored && !upload->queued && pack_upload_puts(upload) == 0)
+	else if (!upload->stored && upload->turn == 0 && pack_upload_puts(upload) == 0)
 		fail_uploads(uploader, &err);
 	settle_upload(uploader, upload);
 }
@@ -412,10 +391,11 @@ static void upload_worker(void *arg, struct priority_pool_worker *worker)
 
 	pthread_mutex_lock(&uploader->mutex);
 	while (!uploader->locked.stopping && priority_pool_may_continue(worker)) {
-		struct pack_upload *upload = uploader->locked.uploads.queue;
+		unsigned waiting;
+		struct pack_upload *upload = upload_queue_next(&uploader->locked.uploads, &waiting);
 
 		if (upload) {
-			upload_queue_remove(&uploader->locked.uploads, upload);
+			upload->turn = 0;
 			send_pack_once(uploader, upload);
 			continue;
 		}
@@ -432,12 +412,13 @@ static void upload_worker(void *arg, struct priority_pool_worker *worker)
 /* Adds a thread if all are busy. Without any thread, the caller sends. */
 static void add_worker_if_busy(struct pack_uploader *uploader)
 {
-	unsigned connections;
+	unsigned connections, waiting;
 	bool wanted;
 
 	pthread_mutex_lock(&uploader->mutex);
 	connections = uploader->transfer->growth.connections;
-	wanted = upload_queue_waiting(&uploader->locked.uploads) > uploader->locked.idle;
+	upload_queue_next(&uploader->locked.uploads, &waiting);
+	wanted = waiting > uploader->locked.idle;
 	pthread_mutex_unlock(&uploader->mutex);
 	if (wanted && priority_pool_running(&uploader->pool) < connections &&
 	    priority_pool_add_worker(&uploader->pool) < 0 &&
@@ -484,10 +465,10 @@ static void hedge_upload(struct pack_uploader *uploader, struct pack_upload *upl
 		.connections = uploader->transfer->growth.connections,
 	};
 
-	if (upload->state != UPLOAD_BUSY || upload->queued || !first ||
+	if (upload->state != UPLOAD_BUSY || upload->turn > 0 || !first ||
 	    !hedge_is_due(&uploader->transfer->hedge, &facts))
 		return;
-	upload_queue_prepend(&uploader->locked.uploads, upload);
+	upload->turn = 1; /* before all others: the first one was sent long ago */
 	pthread_cond_broadcast(&uploader->changed);
 }
 

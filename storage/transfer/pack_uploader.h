@@ -32,10 +32,10 @@ struct pack_upload {
 	char *key; /* owned */
 	uint32_t pack;
 	size_t size;
-	bool queued, stored;
+	uint64_t turn; /* in the queue, the lowest first; 0: not queued */
+	bool stored;
 	unsigned sent; /* puts ever begun */
 	struct upload_put *puts[UPLOAD_PUTS_MOST];
-	struct pack_upload *next; /* in the queue */
 };
 
 struct pack_uploader;

@@ -14,7 +14,6 @@ int packer_init(struct packer *packer, struct packing *packing, struct err *err)
 	};
 	if (!packer->scratch)
 		return err_os(err, ENOMEM, "buffer of %zu bytes", CHUNK_SIZE);
-	packer->look.fingerprint = checksum_stream_new();
 	packer->look.checksum = checksum_stream_new();
 	pack_builder_init(&packer->builder, NULL);
 	packer->builder.target = packing->transfer->plan.pack_target;
@@ -37,7 +36,6 @@ void packer_release(struct packer *packer)
 	if (packer->upload)
 		pack_uploader_return_buffer(packer->packing->uploader, packer->upload);
 	free(packer->scratch);
-	checksum_stream_free(packer->look.fingerprint);
 	checksum_stream_free(packer->look.checksum);
 	pack_builder_release(&packer->builder);
 	*packer = (struct packer){0};
@@ -106,12 +104,10 @@ static size_t compress_chunk(struct packer *packer, const uint8_t *data, size_t 
 	return compressed;
 }
 
-void packer_look_begin(struct packer *packer, bool expected)
+void packer_look_begin(struct packer *packer)
 {
-	fingerprint_stream_begin(packer->look.fingerprint, packer->packing->transfer->seed);
 	checksum_stream_begin(packer->look.checksum);
 	packer->look.size = 0;
-	packer->look.expected = expected;
 	packer->look.zero = true;
 }
 
@@ -119,10 +115,7 @@ void packer_look_add(struct packer *packer, const void *data, size_t size)
 {
 	packer->look.size += size;
 	packer->look.zero = packer->look.zero && chunk_is_zero(data, size);
-	fingerprint_stream_add(packer->look.fingerprint, data, size);
-	/* What is known has it already. */
-	if (!packer->look.expected)
-		checksum_stream_add(packer->look.checksum, data, size);
+	checksum_stream_add(packer->look.checksum, data, size);
 }
 
 /* What an early upload has read, and what has not changed since the last save, is known by its
@@ -135,11 +128,20 @@ bool packer_look_end(struct packer *packer, struct chunk *chunk)
 	*chunk = (struct chunk){.codec = CHUNK_ZERO};
 	if (packer->look.zero)
 		return true;
-	fingerprint = fingerprint_stream_end(packer->look.fingerprint);
+	fingerprint = checksum_stream_end(packer->look.checksum);
 	if (!chunk_index_find_seen(&packing->transfer->index, &fingerprint, chunk))
 		return false;
 	atomic_fetch_add(&packing->chunks_kept, 1);
 	return true;
+}
+
+static void note_seen(const struct packer *packer, struct chunk *chunk)
+{
+	struct fingerprint fingerprint = checksum_stream_end(packer->look.checksum);
+
+	chunk->checksum = fingerprint.low;
+	chunk->seen = fingerprint.high;
+	chunk_index_add(&packer->packing->transfer->index, chunk);
 }
 
 /* The same by the digest: what others have saved. */
@@ -150,11 +152,7 @@ static bool find_digest(struct packer *packer, const uint8_t digest[DIGEST_SIZE]
 
 	if (!chunk_index_find(&packing->transfer->index, digest, chunk))
 		return false;
-	/* An older version, and the index of a pack, do not say it. */
-	if (chunk->checksum == CHECKSUM_NONE)
-		chunk->checksum = checksum_stream_end(packer->look.checksum);
-	chunk->fingerprint = fingerprint_stream_end(packer->look.fingerprint);
-	chunk_index_add(&packing->transfer->index, chunk);
+	note_seen(packer, chunk);
 	atomic_fetch_add(&packing->chunks_kept, 1);
 	return true;
 }
@@ -188,17 +186,15 @@ void packer_add_looked(struct packer *packer, struct chunk *chunk)
 		.offset = record.offset,
 		.stored = record.stored,
 		.codec = record.codec,
-		.checksum = checksum_stream_end(packer->look.checksum),
-		.fingerprint = fingerprint_stream_end(packer->look.fingerprint),
 	};
 	memcpy(chunk->digest, record.digest, DIGEST_SIZE);
-	chunk_index_add(&packing->transfer->index, chunk);
+	note_seen(packer, chunk);
 	atomic_fetch_add(&packing->chunks_sent, 1);
 }
 
 void packer_add(struct packer *packer, size_t size, struct chunk *chunk)
 {
-	packer_look_begin(packer, false);
+	packer_look_begin(packer);
 	packer_look_add(packer, packer->room, size);
 	packer_add_looked(packer, chunk);
 }

@@ -31,9 +31,9 @@ struct packer {
 	uint64_t held;              /* raw bytes of its chunks: of bytes_held */
 	/* What is known so far of the bytes that are being looked at. */
 	struct {
-		struct checksum_stream *fingerprint, *checksum;
+		struct checksum_stream *checksum;
 		size_t size;
-		bool expected, zero;
+		bool zero;
 	} look;
 };
 
@@ -50,15 +50,14 @@ void packer_add(struct packer *packer, size_t size, struct chunk *chunk);
 
 /*
  * The same while they are being read: what has just come is in the processor's cache. The bytes
- * come in order, in pieces of PACKER_PIECE or so; `expected`: they are most likely known, and need
- * not be at packer_reserve().
+ * come in order, in pieces of PACKER_PIECE or so. What is known need not be at packer_reserve().
  */
 #define PACKER_PIECE ((size_t)256 << 10)
-void packer_look_begin(struct packer *packer, bool expected);
+void packer_look_begin(struct packer *packer);
 void packer_look_add(struct packer *packer, const void *data, size_t size);
 /* True: they are known, and `chunk` says where. */
 bool packer_look_end(struct packer *packer, struct chunk *chunk);
-/* Packs what was looked at to its end, not expected, and is at packer_reserve(). */
+/* Packs what was looked at to its end, and is at packer_reserve(). */
 void packer_add_looked(struct packer *packer, struct chunk *chunk);
 /* Hands over the last pack. */
 void packer_finish(struct packer *packer);

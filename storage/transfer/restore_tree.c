@@ -73,25 +73,16 @@ static void select_entries(struct tree *tree, bool (*include)(void *arg, const c
 struct entry_work {
 	struct tree *tree;
 	struct cancel *cancel;
-	int (*work)(struct tree *tree, size_t i, struct cancel *cancel, struct err *err);
 };
 
-static int work_on_entry(void *arg, size_t i, struct err *err)
-{
-	const struct entry_work *entries = arg;
-
-	return entries->work(entries->tree, i, entries->cancel, err);
-}
-
-/* Calls `work` for each entry of the manifest. */
+/* Calls `work`, whose `arg` is a struct entry_work, for each entry of the manifest. */
 static int for_each_entry(struct tree *tree, unsigned threads,
-			  int (*work)(struct tree *tree, size_t i, struct cancel *cancel,
-				      struct err *err),
-			  struct cancel *cancel, struct err *err)
+			  int (*work)(void *arg, size_t i, struct err *err), struct cancel *cancel,
+			  struct err *err)
 {
-	struct entry_work entries = {.tree = tree, .cancel = cancel, .work = work};
+	struct entry_work entries = {tree, cancel};
 
-	return parallel_each(tree->manifest->entry_count, threads, work_on_entry, &entries, err);
+	return parallel_each(tree->manifest->entry_count, threads, work, &entries, err);
 }
 
 /* --- making files and directories --- */
@@ -126,15 +117,17 @@ static int allocate_content(int fd, const char *path, const struct entry *conten
 	return 0;
 }
 
-static int make_file(struct tree *tree, size_t i, struct cancel *cancel, struct err *err)
+static int make_file(void *arg, size_t i, struct err *err)
 {
+	const struct entry_work *entries = arg;
+	struct tree *tree = entries->tree;
 	const char *path = tree->manifest->entries[i].path;
 	const struct entry *content = tree->content[i];
 	auto_close int fd = -1;
 
 	if (!content || tree->linked[i])
 		return 0;
-	if (cancel_check(cancel, err) < 0)
+	if (cancel_check(entries->cancel, err) < 0)
 		return -1;
 	fd = beneath_open(tree->root_fd, path, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	if (fd < 0 || ftruncate(fd, (off_t)content->size) < 0)
@@ -143,15 +136,17 @@ static int make_file(struct tree *tree, size_t i, struct cancel *cancel, struct 
 	return content->size > CHUNK_SIZE ? 0 : allocate_content(fd, path, content, err);
 }
 
-static int allocate_file(struct tree *tree, size_t i, struct cancel *cancel, struct err *err)
+static int allocate_file(void *arg, size_t i, struct err *err)
 {
+	const struct entry_work *entries = arg;
+	struct tree *tree = entries->tree;
 	const char *path = tree->manifest->entries[i].path;
 	const struct entry *content = tree->content[i];
 	auto_close int fd = -1;
 
 	if (!content || tree->linked[i] || content->size <= CHUNK_SIZE)
 		return 0;
-	if (cancel_check(cancel, err) < 0)
+	if (cancel_check(entries->cancel, err) < 0)
 		return -1;
 	fd = restore_tree_open_file(tree, path, err);
 	return fd < 0 ? -1 : allocate_content(fd, path, content, err);
@@ -247,14 +242,16 @@ int restore_tree_open_file(const struct tree *tree, const char *path, struct err
 
 /* --- finishing --- */
 
-static int finish_file(struct tree *tree, size_t i, struct cancel *cancel, struct err *err)
+static int finish_file(void *arg, size_t i, struct err *err)
 {
+	const struct entry_work *entries = arg;
+	struct tree *tree = entries->tree;
 	const struct entry *entry = &tree->manifest->entries[i];
 	auto_close int fd = -1;
 
 	if (!tree->content[i])
 		return 0;
-	if (cancel_check(cancel, err) < 0)
+	if (cancel_check(entries->cancel, err) < 0)
 		return -1;
 	/* One of the seed may be read-only, even to its owner. */
 	fd = beneath_open(tree->root_fd, entry->path, tree->linked[i] ? O_RDONLY : O_WRONLY, 0);

@@ -43,8 +43,8 @@ static void read_profiles(const char *text)
 
 static void read_answer(const uint8_t *data, size_t size)
 {
-	auto_(aws_credentials_release) struct aws_credentials credentials = {0};
-	struct bearer_token token = {0};
+	auto_(credential_clear) struct credential credentials = {0};
+	struct credential token = {0};
 	struct err err = {0};
 	char words[64];
 

@@ -438,4 +438,44 @@ static inline void memory_check_contract(const char *url, const char *name)
 	assert_int_equal(memory.count, 0);
 }
 
+/* A token that is refused is replaced once; what is still refused is the user's to know. */
+static inline void memory_check_refused_tokens(const char *url, const char *refusal,
+					       const char *object)
+{
+	auto_(store_close) struct store *store = memory_open(url);
+	struct err err = {0};
+
+	assert_int_equal(memory_put_text(store, "k", "x", STORE_UNIQUE, &err), 0);
+	snprintf(memory.token, sizeof(memory.token), "another");
+	assert_int_equal(memory_put_text(store, "k", "y", STORE_UNIQUE, &err), 0);
+	assert_int_equal(memory.tokens, 2);
+	memory.faults[0] = memory.faults[1] = memory.faults[2] = refusal;
+	assert_int_equal(memory_put_text(store, "k", "z", STORE_UNIQUE, &err), -1);
+	assert_int_equal(err.kind, ERR_DENIED);
+	assert_non_null(strstr(err.text, object));
+}
+
+struct memory_fault {
+	const char *faults[3];
+	enum err_kind kind;
+	unsigned requests;
+};
+
+/* How many requests a put takes, and how it ends. */
+static inline void memory_check_faults(const char *url, const struct memory_fault *rows,
+				       size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		auto_(store_close) struct store *store = memory_open(url);
+		struct err err = {0};
+
+		memory.requests = memory.fault = 0;
+		memcpy(memory.faults, rows[i].faults, sizeof(rows[i].faults));
+		memory_put_text(store, "k", "x", STORE_UNIQUE, &err);
+		if (err.kind != rows[i].kind || memory.requests != rows[i].requests)
+			fail_msg("row %zu: %s, %u requests: %s", i, err_kind_name(err.kind),
+				 memory.requests, err.text);
+	}
+}
+
 #endif

@@ -186,15 +186,24 @@ static void fixture_release(struct fixture *fixture)
 }
 AUTO(struct fixture, fixture_release);
 
-static void check(struct fixture *fixture, const struct aws_credentials *refused,
-		  const char *access_key)
+static struct credential *get(const struct fixture *fixture, const struct credential *refused,
+			      struct cancel *cancel, struct err *err)
 {
-	auto_(aws_credentials_release) struct aws_credentials credentials;
-	struct err err = {0};
+	struct credential_cache *cache = aws_chain_credentials(fixture->chain);
 
-	if (aws_chain_get(fixture->chain, refused, &credentials, NULL, &err) < 0)
+	if (refused && credential_cache_invalidate(cache, refused, cancel, err) < 0)
+		return NULL;
+	return credential_cache_get(cache, cancel, err);
+}
+
+static void check(struct fixture *fixture, const struct credential *refused, const char *access_key)
+{
+	struct err err = {0};
+	auto_(credential_release) struct credential *got = get(fixture, refused, NULL, &err);
+
+	if (!got)
 		fail_msg("%s", err.text);
-	assert_string_equal(credentials.access_key, access_key);
+	assert_string_equal(got->access_key, access_key);
 }
 
 static void check_source(const char *access_key, const char *source)
@@ -211,11 +220,10 @@ static void check_source(const char *access_key, const char *source)
 static void check_fails(enum err_kind kind, const char *words)
 {
 	auto_(fixture_release) struct fixture fixture;
-	struct aws_credentials credentials;
 	struct err err = {0};
 
 	fixture_open(&fixture);
-	assert_int_equal(aws_chain_get(fixture.chain, NULL, &credentials, NULL, &err), -1);
+	assert_null(get(&fixture, NULL, NULL, &err));
 	if (err.kind != kind || !strstr(err.text, words))
 		fail_msg("%s: %s", err_kind_name(err.kind), err.text);
 	assert_null(strstr(err.text, "hush"));
@@ -292,7 +300,6 @@ static void test_process(void **state)
 static void test_process_is_stopped(void **state)
 {
 	auto_(fixture_release) struct fixture fixture;
-	struct aws_credentials credentials;
 	struct cancel cancel;
 	struct err err = {0};
 
@@ -301,7 +308,7 @@ static void test_process_is_stopped(void **state)
 	fixture_open(&fixture);
 	assert_int_equal(cancel_init(&cancel, &err), 0);
 	cancel_set_deadline(&cancel, clock_monotonic_ms() + 100);
-	assert_int_equal(aws_chain_get(fixture.chain, NULL, &credentials, &cancel, &err), -1);
+	assert_null(get(&fixture, NULL, &cancel, &err));
 	assert_int_equal(err.kind, ERR_CANCELLED);
 	cancel_release(&cancel);
 }
@@ -368,22 +375,20 @@ static void test_kept(void **state)
 static void test_refused(void **state)
 {
 	auto_(fixture_release) struct fixture fixture;
-	auto_(aws_credentials_release) struct aws_credentials first;
-	struct aws_credentials other;
+	auto_(credential_release) struct credential *first = NULL, *second = NULL;
 	struct err err = {0};
 
 	(void)state;
 	fixture_open(&fixture);
-	assert_int_equal(aws_chain_get(fixture.chain, NULL, &first, NULL, &err), 0);
-	check(&fixture, &first, "VM2");
+	first = get(&fixture, NULL, NULL, &err);
+	check(&fixture, first, "VM2");
 	/* Another thread that was refused with the same old ones finds new ones there. */
-	check(&fixture, &first, "VM2");
+	check(&fixture, first, "VM2");
 	assert_int_equal(atomic_load(&world.fetched), 2);
 	/* The source is down: a refusal cannot be helped, but what there is stays. */
 	atomic_store(&world.down, true);
-	aws_credentials_release(&first);
-	assert_int_equal(aws_chain_get(fixture.chain, NULL, &first, NULL, &err), 0);
-	assert_int_equal(aws_chain_get(fixture.chain, &first, &other, NULL, &err), -1);
+	second = get(&fixture, NULL, NULL, &err);
+	assert_null(get(&fixture, second, NULL, &err));
 	assert_int_equal(err.kind, ERR_RETRY);
 	check(&fixture, NULL, "VM2");
 }
@@ -392,16 +397,16 @@ static void test_refused(void **state)
 static void test_file_is_read_again(void **state)
 {
 	auto_(fixture_release) struct fixture fixture;
-	auto_(aws_credentials_release) struct aws_credentials first;
+	auto_(credential_release) struct credential *first = NULL;
 	struct err err = {0};
 
 	(void)state;
 	write_file("credentials", "[default]\naws_access_key_id=OLD\naws_secret_access_key=hush\n");
 	fixture_open(&fixture);
-	assert_int_equal(aws_chain_get(fixture.chain, NULL, &first, NULL, &err), 0);
+	first = get(&fixture, NULL, NULL, &err);
 	write_file("credentials", "[default]\naws_access_key_id=NEW\naws_secret_access_key=hush\n");
 	check(&fixture, NULL, "OLD");
-	check(&fixture, &first, "NEW");
+	check(&fixture, first, "NEW");
 }
 
 static void test_outage(void **state)

@@ -206,51 +206,26 @@ static void test_token_files_that_hold_none(void **state)
 	assert_int_equal(memory.tokens, 0);
 }
 
-/* A token that is refused is replaced once; what is still refused is the user's to know. */
 static void test_refused_tokens(void **state)
 {
-	auto_(store_close) struct store *store = NULL;
-	struct err err = {0};
-
 	set_up(state);
 	use_app_service();
-	store = memory_open("az://account/box");
-	assert_int_equal(memory_put_text(store, "k", "x", STORE_UNIQUE, &err), 0);
-	snprintf(memory.token, sizeof(memory.token), "another");
-	assert_int_equal(memory_put_text(store, "k", "y", STORE_UNIQUE, &err), 0);
-	assert_int_equal(memory.tokens, 2);
-	memory.faults[0] = memory.faults[1] = memory.faults[2] = "401 InvalidAuthenticationInfo";
-	assert_int_equal(memory_put_text(store, "k", "z", STORE_UNIQUE, &err), -1);
-	assert_int_equal(err.kind, ERR_DENIED);
-	assert_non_null(strstr(err.text, "account box/k"));
+	memory_check_refused_tokens("az://account/box", "401 InvalidAuthenticationInfo",
+				    "account box/k");
 }
 
 static void test_faults(void **state)
 {
-	static const struct {
-		const char *faults[3];
-		enum err_kind kind;
-		unsigned requests;
-	} rows[] = {
+	static const struct memory_fault rows[] = {
 		{{"503 ServerBusy"}, ERR_NONE, 2},
 		{{"reset", "500 InternalError"}, ERR_NONE, 3},
 		{{"403 AuthorizationPermissionMismatch"}, ERR_DENIED, 1},
 		{{"404 ContainerNotFound"}, ERR_INVALID, 1},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		auto_(store_close) struct store *store = NULL;
-		struct err err = {0};
-
-		set_up(state);
-		setenv("AZURE_STORAGE_KEY", "a2V5", 1);
-		store = memory_open("az://account/box");
-		memcpy(memory.faults, rows[i].faults, sizeof(rows[i].faults));
-		memory_put_text(store, "k", "x", STORE_UNIQUE, &err);
-		if (err.kind != rows[i].kind || memory.requests != rows[i].requests)
-			fail_msg("row %zu: %s, %u requests: %s", i, err_kind_name(err.kind),
-				 memory.requests, err.text);
-	}
+	set_up(state);
+	setenv("AZURE_STORAGE_KEY", "a2V5", 1);
+	memory_check_faults("az://account/box", rows, sizeof(rows) / sizeof(rows[0]));
 }
 
 static void test_opening(void **state)

@@ -55,16 +55,16 @@ static char *url_of(const char *path)
 	return text_format("http://127.0.0.1:%u%s", httpd_port(server.httpd), path);
 }
 
-static int exchange(const struct google_account *account, struct bearer_token *token)
+static int exchange(const struct google_account *account, struct credential *token)
 {
 	server.said[0] = '\0';
 	err = (struct err){0};
-	*token = (struct bearer_token){0};
+	*token = (struct credential){0};
 	return google_token_exchange_account(account, 1775944800000, token, NULL, &err);
 }
 
 /* In `seconds`, give or take what this has taken. */
-static void check_end(const struct bearer_token *token, int64_t before_ms, int64_t seconds)
+static void check_end(const struct credential *token, int64_t before_ms, int64_t seconds)
 {
 	assert_in_range(token->expires_ms, before_ms + seconds * 1000 - 1000,
 			clock_monotonic_ms() + seconds * 1000 + 1000);
@@ -80,7 +80,7 @@ static void test_person(void **state)
 		.refresh_token = "again",
 		.token_url = url,
 	};
-	struct bearer_token token;
+	struct credential token;
 	int64_t before = clock_monotonic_ms();
 
 	(void)state;
@@ -116,7 +116,7 @@ static void test_another_issuer(void **state)
 {
 	auto_free char *url = url_of("/token"), *file = text_format("%s/subject", directory);
 	struct google_account account = external(url, file);
-	struct bearer_token token;
+	struct credential token;
 	int64_t before = clock_monotonic_ms();
 
 	(void)state;
@@ -148,9 +148,8 @@ static void test_acting_as_a_service_account(void **state)
 {
 	auto_free char *url = url_of("/token"), *act = url_of("/act");
 	auto_free char *file = text_format("%s/subject", directory);
-	auto_json json_t *delegates = json_pack("[s]", "boss");
 	struct google_account account = external(url, file);
-	struct bearer_token token;
+	struct credential token;
 	char answer_text[200], end[32];
 	int64_t before = clock_monotonic_ms();
 	static const char *const refused[] =
@@ -170,10 +169,6 @@ static void test_acting_as_a_service_account(void **state)
 	assert_non_null(strstr(server.said, "&scope=" ALL_IN_FORM "&"));
 	assert_non_null(strstr(server.said, "POST /act [Bearer own] {\"scope\":[\"" STORAGE
 					    "\"],\"lifetime\":\"1800s\"}\n"));
-	account.delegates = delegates;
-	assert_int_equal(exchange(&account, &token), 0);
-	assert_non_null(strstr(server.said, ",\"delegates\":[\"boss\"]}\n"));
-	free(token.text);
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		server.impersonated = refused[i];
 		assert_int_equal(exchange(&account, &token), -1);
@@ -185,46 +180,11 @@ static void test_acting_as_a_service_account(void **state)
 	assert_int_equal(err.kind, ERR_INVALID);
 }
 
-static void test_impersonated_through_another_file(void **state)
-{
-	auto_free char *act = url_of("/act"), *url = url_of("/token");
-	auto_free char *file = text_format("%s/subject", directory);
-	auto_json json_t *source =
-		json_pack("{s:s, s:s, s:s, s:s, s:{s:s}}", "type", "external_account", "audience",
-			  "pool", "subject_token_type", "jwt", "token_url", url,
-			  "credential_source", "file", file);
-	auto_json json_t *itself =
-		json_pack("{s:s, s:s, s:O}", "type", "impersonated_service_account",
-			  "service_account_impersonation_url", act, "source_credentials", source);
-	auto_json json_t *nothing = json_object();
-	struct google_account account = {
-		.kind = GOOGLE_IMPERSONATED,
-		.impersonation_url = act,
-		.impersonation_life = 3600,
-		.source = source,
-	};
-	struct bearer_token token;
-
-	(void)state;
-	server.impersonated = "{\"accessToken\":\"acted\",\"expireTime\":\"2099-01-01T00:00:00Z\"}";
-	assert_int_equal(exchange(&account, &token), 0);
-	assert_string_equal(token.text, "acted");
-	free(token.text);
-	account.source = itself;
-	assert_int_equal(exchange(&account, &token), -1);
-	assert_int_equal(err.kind, ERR_INVALID);
-	assert_non_null(strstr(err.text, "impersonated themselves"));
-	account.source = nothing;
-	assert_int_equal(exchange(&account, &token), -1);
-	assert_int_equal(err.kind, ERR_INVALID);
-	assert_non_null(strstr(err.text, "source_credentials"));
-}
-
 static void test_machine(void **state)
 {
 	auto_free char *url = url_of("");
 	struct metadata_endpoint endpoint = {.is_named = true};
-	struct bearer_token token = {0};
+	struct credential token = {0};
 	int64_t before = clock_monotonic_ms();
 
 	(void)state;
@@ -294,7 +254,7 @@ static void test_service_account(void **state)
 		.email = "robot@example",
 		.key_pem = test_key,
 	};
-	struct bearer_token token;
+	struct credential token;
 	int64_t before = clock_monotonic_ms();
 	auto_json json_t *claims = NULL;
 
@@ -317,7 +277,6 @@ int main(void)
 		cmocka_unit_test(test_person),
 		cmocka_unit_test(test_another_issuer),
 		cmocka_unit_test(test_acting_as_a_service_account),
-		cmocka_unit_test(test_impersonated_through_another_file),
 		cmocka_unit_test(test_machine),
 		cmocka_unit_test(test_service_account),
 	};

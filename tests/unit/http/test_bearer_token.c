@@ -20,22 +20,10 @@ static void tokens(void **state)
 			fail_msg("row %zu", i);
 }
 
-static void copies(void **state)
-{
-	char *copy = bearer_token_copy("secret");
-
-	(void)state;
-	assert_true(bearer_token_equal(copy, "secret"));
-	assert_false(bearer_token_equal(copy, "secret2"));
-	bearer_token_free(copy);
-	bearer_token_free(NULL);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tokens),
-		cmocka_unit_test(copies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

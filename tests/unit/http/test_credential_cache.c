@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "storage/http/credential_cache.h"
-#include "storage/http/token_endpoint.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,37 +17,26 @@ struct source {
 	int64_t life_ms;
 };
 
-static void *fetch(void *arg, int64_t *expires_ms, struct cancel *cancel, struct err *err)
+static int fetch(void *arg, struct credential *fresh, struct cancel *cancel, struct err *err)
 {
 	struct source *source = arg;
 	int number = ++source->fetches;
 
 	if (source->slow)
 		cancel_sleep(cancel, 300, NULL);
-	if (source->down) {
-		err_set(err, ERR_RETRY, "down");
-		return NULL;
-	}
-	*expires_ms = source->life_ms == CLOCK_NEVER ? CLOCK_NEVER
-						     : clock_monotonic_ms() + source->life_ms;
-	return text_format("token-%d", number);
+	if (source->down)
+		return err_set(err, ERR_RETRY, "down");
+	fresh->expires_ms = source->life_ms == CLOCK_NEVER ? CLOCK_NEVER
+							   : clock_monotonic_ms() + source->life_ms;
+	fresh->text = text_format("token-%d", number);
+	return 0;
 }
 
 /* Replaced a second ahead of their end. */
-static const struct credential_source short_ahead =
-	{fetch,
-	 bearer_token_copy,
-	 bearer_token_equal,
-	 bearer_token_free,
-	 .refresh_ahead_ms = 1000,
-	 .rest_ms = 15000};
-static const struct credential_source long_ahead =
-	{fetch,
-	 bearer_token_copy,
-	 bearer_token_equal,
-	 bearer_token_free,
-	 .refresh_ahead_ms = 300 * 1000,
-	 .rest_ms = 15000};
+static const struct credential_source short_ahead = {fetch, .refresh_ahead_ms = 1000,
+						     .rest_ms = 15000};
+static const struct credential_source long_ahead = {fetch, .refresh_ahead_ms = 300 * 1000,
+						    .rest_ms = 15000};
 
 static void plans(void **state)
 {
@@ -87,24 +75,26 @@ static void plans(void **state)
 static void expect(struct credential_cache *cache, const char *wanted)
 {
 	struct err err = {0};
-	auto_free char *token = credential_cache_get(cache, NULL, &err);
+	auto_(credential_release) struct credential *got = credential_cache_get(cache, NULL, &err);
 
-	assert_string_equal(token ? token : err.text, wanted);
+	assert_string_equal(got ? got->text : err.text, wanted);
 }
 
 static void refused_is_replaced_once(void **state)
 {
 	struct source source = {.life_ms = 3600 * 1000};
 	auto_(credential_cache_release) struct credential_cache cache;
+	auto_(credential_release) struct credential *first = NULL;
 	struct err err = {0};
 
 	(void)state;
 	credential_cache_init(&cache, &short_ahead, &source);
+	first = credential_cache_get(&cache, NULL, &err);
 	expect(&cache, "token-1");
-	expect(&cache, "token-1");
-	assert_int_equal(credential_cache_invalidate(&cache, "token-1", NULL, &err), 0);
+	assert_int_equal(credential_cache_invalidate(&cache, first, NULL, &err), 0);
 	/* Another thread's answer came late: what it complains of is gone. */
-	assert_int_equal(credential_cache_invalidate(&cache, "token-1", NULL, &err), 0);
+	assert_int_equal(credential_cache_invalidate(&cache, first, NULL, &err), 0);
+	assert_string_equal(first->text, "token-1");
 	expect(&cache, "token-2");
 	assert_int_equal(source.fetches, 2);
 }
@@ -137,7 +127,7 @@ static void last_good_is_kept(void **state)
 	assert_int_equal(source.fetches, 2);
 	expect(&cache, "token-1");
 	assert_int_equal(source.fetches, 2);
-	assert_int_equal(credential_cache_invalidate(&cache, "token-1", NULL, &err), -1);
+	assert_int_equal(credential_cache_invalidate(&cache, cache.credential, NULL, &err), -1);
 	assert_int_equal(err.kind, ERR_RETRY);
 	expect(&cache, "token-1");
 }
@@ -169,7 +159,7 @@ static void others_go_on_meanwhile(void **state)
 {
 	struct source source = {.life_ms = 100 * 1000};
 	auto_(credential_cache_release) struct credential_cache cache;
-	auto_free char *fresh = NULL;
+	auto_(credential_release) struct credential *fresh = NULL;
 	pthread_t thread;
 	void *result;
 
@@ -184,7 +174,7 @@ static void others_go_on_meanwhile(void **state)
 	expect(&cache, "token-1");
 	pthread_join(thread, &result);
 	fresh = result;
-	assert_string_equal(fresh, "token-2");
+	assert_string_equal(fresh->text, "token-2");
 	assert_int_equal(source.fetches, 2);
 }
 
@@ -209,7 +199,7 @@ static void waiting_is_cancelled(void **state)
 	assert_int_equal(err.kind, ERR_CANCELLED);
 	expect(&cache, "token-1");
 	pthread_join(thread, &result);
-	free(result);
+	credential_release(result);
 	assert_int_equal(source.fetches, 1);
 	cancel_release(&cancel);
 }
@@ -217,12 +207,13 @@ static void waiting_is_cancelled(void **state)
 static void *get_often(void *arg)
 {
 	for (int i = 0; i < 200; i++) {
-		auto_free char *token = credential_cache_get(arg, NULL, NULL);
+		auto_(credential_release) struct credential *got =
+			credential_cache_get(arg, NULL, NULL);
 
-		if (!token)
+		if (!got)
 			return arg;
-		if (i == 100)
-			credential_cache_invalidate(arg, "token-1", NULL, NULL);
+		if (i == 100 && strcmp(got->text, "token-1") == 0)
+			credential_cache_invalidate(arg, got, NULL, NULL);
 	}
 	return NULL;
 }

@@ -46,7 +46,7 @@ static void tokens(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct bearer_token token = {0};
+		struct credential token = {0};
 		struct err err = {0};
 		int result = token_endpoint_parse(rows[i].body, strlen(rows[i].body), NOW, WALL,
 						  &token, &err);
@@ -140,7 +140,7 @@ static void asking(void **state)
 			.body = i % 2 ? "form" : NULL,
 			.metadata = i % 2,
 		};
-		struct bearer_token token = {0};
+		struct credential token = {0};
 
 		service.requests = 0;
 		service.status = rows[i].status;
@@ -163,7 +163,7 @@ static void asking(void **state)
 	service.failures = 0;
 	assert_int_equal(token_endpoint_get(&(struct token_endpoint){.name = "the service",
 								     .url = url},
-					    &(struct bearer_token){0}, NULL, &err),
+					    &(struct credential){0}, NULL, &err),
 			 -1);
 	assert_int_equal(err.kind, ERR_FAILED);
 	assert_non_null(strstr(err.text, "the service"));
@@ -176,8 +176,7 @@ static void asking(void **state)
 			.metadata = metadata,
 		};
 
-		assert_int_equal(token_endpoint_get(&endpoint, &(struct bearer_token){0}, NULL,
-						    &err),
+		assert_int_equal(token_endpoint_get(&endpoint, &(struct credential){0}, NULL, &err),
 				 -1);
 		assert_int_equal(err.kind, metadata ? ERR_DENIED : ERR_RETRY);
 		assert_non_null(strstr(err.text, "the service"));

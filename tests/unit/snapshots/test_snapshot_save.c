@@ -258,7 +258,7 @@ static void test_lost_packs_are_sent_again(void **state)
 }
 
 /* The bytes are known again by their fingerprint alone: the digest in the index is made wrong, so
- * that nobody finds the chunk by it. A new process has other fingerprints. */
+ * that nobody finds the chunk by it. */
 static void test_what_was_read_before_is_not_digested_again(void **state)
 {
 	struct fixture f;

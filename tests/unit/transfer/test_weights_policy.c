@@ -64,10 +64,10 @@ static void test_weights_go_and_come_back(void **state)
 		fixture.storage->transfer.remote = true;
 		/* The limit holds the first pack back for longer than valgrind needs to read it. */
 		if (strcmp(rows[i].policy, "auto") == 0)
-			fixture.storage->transfer.rate = (struct rate_limit){
-				1 << 30,
-				clock_monotonic_ms() +
-					effort_count("ms of the limit", 4000, 20000)};
+			fixture.storage->transfer.rate =
+				(struct rate_limit){1 << 30, clock_monotonic_ms() +
+								     effort_count("ms of the limit",
+										  4000, 20000)};
 		assert_works(fixture_try_take(&fixture, &result));
 		assert_in_range(result.bytes_sent * 100 / size, rows[i].percent_least,
 				rows[i].percent_most);
