@@ -20,7 +20,7 @@ zstd[a-z_]*\.h        | storage/format/weights\.c
 expat\.h              | storage/http/xml\.c
 (dirent|ftw|fts)\.h   | supervisor/base/walk\.c|storage/transfer/file_tree\.c
 inotifytools/.*       | supervisor/monitor/inotify_table\.c
-sqlite3\.h            | supervisor/upload/database_backup\.c
+sqlite3\.h            | supervisor/upload/database_copies\.c
 '
 # What the shim may take from the system: libc and the kernel, nothing else.
 readonly libc='(sys|linux|asm|bits|netinet|arpa)/.*|assert\.h|ctype\.h|dirent\.h|dlfcn\.h|elf\.h|errno\.h|fcntl\.h|features\.h|gnu/libc-version\.h|inttypes\.h|limits\.h|link\.h|poll\.h|pthread\.h|sched\.h|semaphore\.h|signal\.h|spawn\.h|stdarg\.h|stdatomic\.h|stdbool\.h|stddef\.h|stdint\.h|stdio\.h|stdlib\.h|string\.h|strings\.h|time\.h|unistd\.h|wchar\.h'
