@@ -5,10 +5,10 @@
 #include "base/log.h"
 #include "restore.h"
 
-#include <ctype.h>
 #include <fnmatch.h>
+#include <regex.h>
+#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 static bool is_moved(const struct start *start, const char *path)
 {
@@ -237,43 +237,30 @@ static bool is_by_rank(const char *name)
  * needs that one. */
 static bool is_of_later_rank(const char *name)
 {
-	static const char *const words[] = {"rank", "shard"};
+	regex_t of_rank;
+	bool found;
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		for (const char *at = strcasestr(name, words[i]); at;
-		     at = strcasestr(at + 1, words[i])) {
-			const char *digits = at + strlen(words[i]);
-
-			digits += strspn(digits, "_-=.");
-			if (isdigit((unsigned char)*digits) && strtoul(digits, NULL, 10) > 0)
-				return true;
-		}
-	return false;
+	if (regcomp(&of_rank, "(rank|shard)[-_=.]*0*[1-9]", REG_EXTENDED | REG_ICASE) != 0)
+		abort();
+	found = regexec(&of_rank, name, 0, NULL, 0) == 0;
+	regfree(&of_rank);
+	return found;
 }
-
-/* --- directories with a marker --- */
 
 static char *directory_of(const char *path)
 {
-	return text_copy_n(path, (size_t)(text_last_part(path) - path));
+	const char *slash = strrchr(path, '/');
+
+	return text_copy_n(path, slash ? (size_t)(slash - path) : 0);
 }
 
 /* At any depth; but a marker that lies in the checkpoint directory itself says nothing of the
  * directories in it. */
 static bool is_below_marker(const struct path_set *directories, const char *path)
 {
-	auto_free char *directory = directory_of(path);
-	size_t length = strlen(directory);
-
-	if (length == 0)
-		return path_set_marks(directories, "");
-	while (length > 0) {
-		if (path_set_marks(directories, directory))
+	for (const struct path_entry *entry = directories->first; entry; entry = entry->next)
+		if (*entry->path ? path_set_is_below(path, entry->path) : !strchr(path, '/'))
 			return true;
-		for (length--; length > 0 && directory[length - 1] != '/';)
-			length--;
-		directory[length] = '\0';
-	}
 	return false;
 }
 

@@ -762,102 +762,66 @@ bool left_file_stays(const struct left_file *file)
 	       (text_equal(file->front, UNDER_WAY_UNSEEN) && !file->rebooted);
 }
 
-/* The key of the newest checkpoint of its kind before it; NULL: there is none. The caller frees. */
-static char *key_before_of(const struct snapshot_files *files, const char *path)
+/* The newest file that has the same name as `name` gives it, and a lower number; for a fixed name
+ * itself. NULL: there is none. */
+static const struct snapshot_file *file_before(const struct snapshot_files *files, const char *path,
+					       char *(*name)(const char *path))
 {
-	auto_free char *kind = checkpoint_name_family(path);
+	auto_free char *own = name(path);
 	int64_t step = step_of_path(path), newest = -1;
-	const char *found = NULL;
+	const struct snapshot_file *found = NULL;
 
 	for (size_t i = 0; files && i < files->count; i++) {
-		auto_free char *other = checkpoint_name_family(files->items[i].path);
+		auto_free char *other = name(files->items[i].path);
 		int64_t of_other = step_of_path(files->items[i].path);
 
-		if (of_other < step && of_other > newest && text_equal(kind, other)) {
-			newest = of_other;
-			found = files->items[i].path;
-		}
-	}
-	return found ? checkpoint_name_key(found) : NULL;
-}
-
-/* Of the file that the job wrote before this one under its name, numbers aside: the same fixed
- * name, or the number before. 0: there is none. */
-static uint64_t size_before(const struct snapshot_files *files, const char *path)
-{
-	auto_free char *name = checkpoint_name_template(path);
-	int64_t step = step_of_path(path), newest = -1;
-	uint64_t size = 0;
-
-	for (size_t i = 0; files && i < files->count; i++) {
-		auto_free char *other = checkpoint_name_template(files->items[i].path);
-		int64_t of_other = step_of_path(files->items[i].path);
-
-		if (!text_equal(name, other) || (step >= 0 && of_other >= step) ||
-		    of_other < newest)
+		if (!text_equal(own, other) || (step >= 0 && of_other >= step) || of_other < newest)
 			continue;
 		newest = of_other;
-		size = files->items[i].size;
+		found = &files->items[i];
 	}
-	return size;
+	return found;
 }
 
-/* A file of a checkpoint, with what its name and that of another one have in common. */
-struct named {
-	char *name;
-	uint64_t size;
-};
-
-/* Those of the checkpoint with this key. The caller releases them. */
-static struct named *list_named(const struct snapshot_files *files, const char *key, size_t *count)
+/* 0: the job wrote none before it. */
+static uint64_t size_before(const struct snapshot_files *files, const char *path)
 {
-	struct named *named = memory_new((files->count + 1) * sizeof(*named));
+	const struct snapshot_file *before = file_before(files, path, checkpoint_name_template);
 
-	*count = 0;
+	return before ? before->size : 0;
+}
+
+/* Marks the names, numbers aside, of the files that have this key. */
+static void mark_names(const struct snapshot_files *files, const char *key, struct path_set *names)
+{
 	for (size_t i = 0; i < files->count; i++) {
-		const char *path = files->items[i].path;
-		auto_free char *other = checkpoint_name_key(path);
+		auto_free char *other = checkpoint_name_key(files->items[i].path);
+		auto_free char *name = checkpoint_name_template(files->items[i].path);
 
 		if (text_equal(key, other))
-			named[(*count)++] = (struct named){checkpoint_name_template(path),
-							   files->items[i].size};
+			path_set_mark(names, name, 1);
 	}
-	return named;
 }
 
-static void named_release(struct named *named, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		free(named[i].name);
-	free(named);
-}
-
-static bool is_all_of(const struct named *own, size_t own_count, const struct named *before)
-{
-	for (size_t i = 0; i < own_count; i++)
-		if (text_equal(own[i].name, before->name))
-			return !is_shorter(own[i].size, before->size);
-	return companion_file_is(before->name) || companion_file_is_result(before->name);
-}
-
-/* What is measured of a checkpoint may come later. */
+/* Does the checkpoint lack a name that the one before it had? What is measured of a checkpoint may
+ * come later. */
 static bool lacks_of_number(const struct reconcile_facts *facts, const struct snapshot_files *known,
 			    const char *path)
 {
-	auto_free char *key = checkpoint_name_key(path), *key_before = key_before_of(known, path);
-	size_t own_count, count;
-	struct named *own, *before;
-	bool lacks = false;
+	auto_(path_set_release) struct path_set here = {0}, there = {0};
+	const struct snapshot_file *before = file_before(known, path, checkpoint_name_family);
+	auto_free char *key = checkpoint_name_key(path);
+	auto_free char *key_before = before ? checkpoint_name_key(before->path) : NULL;
 
-	if (!key_before)
+	if (!before)
 		return false;
-	own = list_named(facts->local, key, &own_count);
-	before = list_named(known, key_before, &count);
-	for (size_t i = 0; i < count && !lacks; i++)
-		lacks = !is_all_of(own, own_count, &before[i]);
-	named_release(own, own_count);
-	named_release(before, count);
-	return lacks;
+	mark_names(facts->local, key, &here);
+	mark_names(known, key_before, &there);
+	for (const struct path_entry *name = there.first; name; name = name->next)
+		if (!path_set_marks(&here, name->path) && !companion_file_is(name->path) &&
+		    !companion_file_is_result(name->path))
+			return true;
+	return false;
 }
 
 /* Is another name of its set still what it was before this save, or half of that? */

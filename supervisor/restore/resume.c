@@ -238,15 +238,12 @@ int resume_claim(struct start *start, const uint32_t *after, struct err *err)
 	if (decision->action == RESTART_ROLL_BACK)
 		claim.avoid = decision->snapshot;
 	if (decision->action == RESTART_REVERT) {
-		struct claim again = {
-			.policy = RESTORE_SPECIFIC,
-			.this_one = decision->snapshot,
-			.about = start->request->about,
-			.is_next = claim.is_next,
-			.after = claim.after,
-			.restores = claim.restores,
-		};
+		struct claim again = claim;
 
+		again.local = (struct snapshot_id){0};
+		again.passed_over_count = 0;
+		again.policy = RESTORE_SPECIFIC;
+		again.this_one = decision->snapshot;
 		if (storage_claim(start->result->storage, &again, &start->result->attempt,
 				  start->cancel, &own) == 0)
 			return 0;
