@@ -48,16 +48,10 @@ enum group_mark {
 	GROUP_PLACED = 32,
 };
 
-/* `files` NULL: they are not known. */
-static const struct snapshot_file *find_known(const struct snapshot_files *files, const char *path)
-{
-	return files ? file_list_find(files, path) : NULL;
-}
-
 /* Files that are written all the time, or that the user has excluded, decide nothing. */
 static bool local_is_of_checkpoint(const struct reconcile_facts *facts, const char *path)
 {
-	const struct snapshot_file *saved = find_known(facts->snapshot, path);
+	const struct snapshot_file *saved = file_list_find(facts->snapshot, path);
 
 	return file_patterns_kind(facts->patterns, path) == FILE_KIND_ORDINARY &&
 	       !(saved && saved->running);
@@ -117,8 +111,7 @@ static unsigned marks_of(const struct local_judgement *judgement, const char *pa
 
 static bool is_recorded(const struct reconcile_facts *facts, const struct snapshot_file *local)
 {
-	return facts->complete &&
-	       file_list_same_file(local, file_list_find(facts->complete, local->path));
+	return file_list_same_file(local, file_list_find(facts->complete, local->path));
 }
 
 /*
@@ -127,10 +120,10 @@ static bool is_recorded(const struct reconcile_facts *facts, const struct snapsh
  */
 static bool is_emptied(const struct reconcile_facts *facts, const struct snapshot_file *local)
 {
-	const struct snapshot_file *known = find_known(facts->complete, local->path);
+	const struct snapshot_file *known = file_list_find(facts->complete, local->path);
 
 	if (!known)
-		known = find_known(facts->snapshot, local->path);
+		known = file_list_find(facts->snapshot, local->path);
 	/* A list or a note may be emptied for good. */
 	return local->size == 0 && known && known->size > 0 && !companion_file_is(local->path);
 }
@@ -138,7 +131,7 @@ static bool is_emptied(const struct reconcile_facts *facts, const struct snapsho
 /* Was it there before the save under way? */
 static bool is_known(const struct reconcile_facts *facts, const char *path)
 {
-	return find_known(facts->complete, path) || find_known(facts->snapshot, path);
+	return file_list_find(facts->complete, path) || file_list_find(facts->snapshot, path);
 }
 
 static bool is_listed(const struct local_judgement *judgement, const char *path)
@@ -285,8 +278,8 @@ static bool would_mix(const struct reconcile_facts *facts, const char *path)
 
 bool reconcile_may_put_back(const struct reconcile_facts *facts, const char *path)
 {
-	const struct snapshot_file *known = find_known(facts->complete, path);
-	const struct snapshot_file *saved = find_known(facts->snapshot, path);
+	const struct snapshot_file *known = file_list_find(facts->complete, path);
+	const struct snapshot_file *saved = file_list_find(facts->snapshot, path);
 
 	/* Of names that are written over all the time the record has none. */
 	if (!saved || (known ? !file_list_same_file(known, saved) : !is_fixed_name(path)))
@@ -486,7 +479,7 @@ static bool is_newer(const struct local_judgement *judgement, size_t i)
 	if (!may_be_used(judgement, i))
 		return false;
 	if (file->step < 0)
-		return find_known(facts->complete, path) ||
+		return file_list_find(facts->complete, path) ||
 		       is_successor(facts, &facts->local->items[i]);
 	return file->step > judgement->recorded_step && file->step > judgement->saved_step;
 }
@@ -552,7 +545,7 @@ static bool is_ahead(const struct local_judgement *judgement, size_t i)
 		return false;
 	if (file->step >= 0)
 		return file->step > judgement->saved_step;
-	saved = find_known(facts->snapshot, local->path);
+	saved = file_list_find(facts->snapshot, local->path);
 	return saved && local->mtime_ns > saved->mtime_ns;
 }
 
@@ -562,7 +555,7 @@ static bool is_only_here(const struct local_judgement *judgement, size_t i)
 	const struct snapshot_file *local = &judgement->facts->local->items[i];
 
 	return judgement->files[i].state != FILE_PASSED_OVER &&
-	       !(snapshot && file_list_same_file(local, file_list_find(snapshot, local->path)));
+	       !file_list_same_file(local, file_list_find(snapshot, local->path));
 }
 
 /* Named is the one that the others go with. */
@@ -835,7 +828,7 @@ static bool lacks_of_set(const struct reconcile_facts *facts, const struct path_
 			continue;
 		path += strlen(UNDER_WAY_REST);
 		here = file_list_find(facts->local, path);
-		known = facts->complete ? file_list_find(facts->complete, path) : NULL;
+		known = file_list_find(facts->complete, path);
 		if (!here || !known || file_list_same_file(here, known) ||
 		    is_shorter(here->size, known->size))
 			return true;

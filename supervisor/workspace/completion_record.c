@@ -50,17 +50,17 @@ static int read_rows(json_t *files, struct completion_record *record, struct err
 	json_array_foreach(files, i, row)
 	{
 		const char *path;
-		json_int_t size, mtime_ns;
+		json_int_t size, mtime_ns, ctime_ns, inode;
 
-		/* The two that follow are not in records of older versions. */
-		if (json_unpack(row, "[s, I, I]", &path, &size, &mtime_ns) < 0)
+		if (json_unpack(row, "[s, I, I, I, I]", &path, &size, &mtime_ns, &ctime_ns,
+				&inode) < 0)
 			return err_set(err, ERR_CORRUPT, "row %zu", i);
 		record->files.items[record->files.count++] = (struct snapshot_file){
 			.path = text_copy(path),
 			.size = (uint64_t)size,
 			.mtime_ns = mtime_ns,
-			.ctime_ns = json_integer_value(json_array_get(row, 3)),
-			.inode = (uint64_t)json_integer_value(json_array_get(row, 4)),
+			.ctime_ns = ctime_ns,
+			.inode = (uint64_t)inode,
 		};
 	}
 	return 0;

@@ -26,18 +26,6 @@ static void it_comes_back(void **state)
 	path_list_free(back.paths);
 }
 
-static void an_empty_one_comes_back(void **state)
-{
-	auto_(bytes_release) struct bytes text = {0};
-	struct path_list back = {0};
-	char boot[40] = "";
-
-	(void)state;
-	under_way_format(NULL, "", &text);
-	assert_int_equal(under_way_parse(text.data, text.size, &back, boot, NULL), 0);
-	assert_int_equal(back.count, 0);
-}
-
 static void no_part_of_it_is_believed(void **state)
 {
 	char *paths[] = {numbered, fixed, NULL};
@@ -89,24 +77,6 @@ static void a_closed_file_stays_or_is_torn(void **state)
 	assert_null(list.paths[3]);
 	path_list_free(list.paths);
 	path_set_release(&set);
-}
-
-static void closed_files_of_one_save_stay_together(void **state)
-{
-	auto_(path_set_release) struct path_set set = {0};
-	struct path_list list = {0};
-
-	(void)state;
-	path_list_add(&list, UNDER_WAY_CLOSED "model.npz");
-	path_list_add(&list, UNDER_WAY_CLOSED "opt.npz");
-	path_list_add(&list, UNDER_WAY_CLOSED "step-1.npz");
-	path_set_mark(&set, "opt.npz", 1);
-	path_set_mark(&set, "step-1.npz", 1);
-	under_way_settle(&list, is_marked, &set);
-	assert_int_equal(list.count, 2);
-	assert_string_equal(list.paths[0], "model.npz");
-	assert_string_equal(list.paths[1], "opt.npz");
-	path_list_free(list.paths);
 }
 
 static void what_is_left_of_a_set_is_not_under_way(void **state)
@@ -202,12 +172,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_comes_back),
-		cmocka_unit_test(an_empty_one_comes_back),
 		cmocka_unit_test(no_part_of_it_is_believed),
 		cmocka_unit_test(a_closed_file_stays_or_is_torn),
 		cmocka_unit_test(files_whose_close_was_not_seen_stay_together),
 		cmocka_unit_test(a_closed_name_stays_if_all_others_do),
-		cmocka_unit_test(closed_files_of_one_save_stay_together),
 		cmocka_unit_test(what_is_left_of_a_set_is_not_under_way),
 		cmocka_unit_test(a_directory_stands_for_what_is_in_it),
 	};
