@@ -191,29 +191,17 @@ struct installation {
 };
 
 /* Is it no part of a checkpoint, and not in the way of what the snapshot puts there? */
-static bool stays_in_place(const struct file_patterns *patterns,
-			   const struct snapshot_files *snapshot, const char *path)
+static bool stays_in_place(const struct installation *installation, const char *path)
 {
-	if (file_patterns_kind(patterns, path) == FILE_KIND_ORDINARY)
+	const struct snapshot_files *snapshot = installation->snapshot;
+
+	if (file_patterns_kind(installation->patterns, path) == FILE_KIND_ORDINARY)
 		return false;
 	for (size_t i = 0; i < snapshot->count; i++)
 		if (path_set_is_below(path, snapshot->items[i].path) ||
 		    path_set_is_below(snapshot->items[i].path, path))
 			return false;
 	return true;
-}
-
-static enum fate fate_of_file(const struct installation *installation, const char *path,
-			      const struct stat *status)
-{
-	const struct snapshot_file *saved = file_list_find(installation->snapshot, path);
-
-	if (stays_in_place(installation->patterns, installation->snapshot, path))
-		return FATE_STAYS;
-	return saved && saved->size == (uint64_t)status->st_size &&
-			       saved->mtime_ns == file_list_time_ns(&status->st_mtim)
-		       ? FATE_REMOVED
-		       : FATE_ASIDE;
 }
 
 static bool have_same_target(const struct installation *installation, const char *path)
@@ -243,8 +231,15 @@ static enum fate fate_of_link(const struct installation *installation, const cha
 static enum fate fate_of(const struct installation *installation, const char *path,
 			 const struct stat *status)
 {
+	const struct snapshot_file *saved = file_list_find(installation->snapshot, path);
+
+	if (S_ISREG(status->st_mode) && stays_in_place(installation, path))
+		return FATE_STAYS;
 	if (S_ISREG(status->st_mode))
-		return fate_of_file(installation, path, status);
+		return saved && saved->size == (uint64_t)status->st_size &&
+				       saved->mtime_ns == file_list_time_ns(&status->st_mtim)
+			       ? FATE_REMOVED
+			       : FATE_ASIDE;
 	if (S_ISLNK(status->st_mode))
 		return fate_of_link(installation, path);
 	/* A FIFO, a socket, a device: snapshots leave it out. */

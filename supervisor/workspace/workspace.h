@@ -107,11 +107,8 @@ int workspace_lock(struct workspace *workspace, const char *job, struct cancel *
 		   struct err *err);
 
 /* True: workspace_lock() would meet another run just now, which `err` names. Takes and makes
- * nothing. */
-bool workspace_is_in_use(const struct workspace *workspace, struct err *err);
-
-/* directory_lock_last_supervisor() of its lock. */
-int workspace_last_supervisor(const struct workspace *workspace);
+ * nothing. *last: as of directory_lock_is_held(). */
+bool workspace_is_in_use(const struct workspace *workspace, int *last, struct err *err);
 
 /* Lets another run have it. */
 void workspace_unlock(struct workspace *workspace);
@@ -268,12 +265,9 @@ int directory_lock(int folder, const char *job, struct cancel *cancel,
 		   char holder[LOCK_HOLDER_SIZE], struct err *err);
 
 /* True: directory_lock() would be refused just now, with `err`. Takes nothing and writes nothing.
- */
-bool directory_lock_is_held(int folder, struct err *err);
-
-/* The pid of the supervisor that holds it, or held it last, in this boot of the machine; 0: none is
- * known. */
-int directory_lock_last_supervisor(int folder);
+ * *last: the pid of the supervisor that holds it, or held it last, in this boot of the machine; 0:
+ * none is known. */
+bool directory_lock_is_held(int folder, int *last, struct err *err);
 
 /* The holder calls it after the start, and again if another process becomes the job: `pid` is the
  * job. */
