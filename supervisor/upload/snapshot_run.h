@@ -189,23 +189,6 @@ void snapshot_queue_start(struct snapshot_queue *queue, const struct checkpoint 
  * its round says which one that is. */
 void snapshot_run_lacks_newest(struct snapshot_run *run);
 
-/* --- snapshot_round.c, of a gang --- */
-
-/* What this member, or those whose files it saves as well, have written of the checkpoint. Blocks;
- * false: the report says why it is not known. */
-bool snapshot_round_find_kept(struct snapshot_run *run);
-/* If the round is about an older checkpoint than the newest: what is later is left out. */
-void snapshot_round_go_back(struct snapshot_run *run);
-/* What others have written of it is in what was walked. */
-bool snapshot_round_has_kept(const struct snapshot_run *run);
-/* The plan is no part of the round, and the report says why. */
-bool snapshot_round_refuse(struct snapshot_run *run);
-/* Of a part without a checkpoint: the file is part of it, or it is a directory. What the job has
- * of other members, restored from theirs, stays theirs. */
-bool snapshot_lies_beside(const struct snapshot_run *run, const char *path);
-/* For struct save_request: `arg` is the struct snapshot_run. */
-bool snapshot_round_is_settled(void *arg);
-
 /* --- snapshot_contents.c; `arg` is the struct snapshot_run, for struct save_request --- */
 
 /* Is the path no part of this snapshot? */
