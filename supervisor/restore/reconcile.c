@@ -745,8 +745,6 @@ bool left_file_stays(const struct left_file *file)
 {
 	if (text_equal(file->front, UNDER_WAY_CLOSED))
 		return (file->content & CONTENT_VALID) || !file->rebooted;
-	if (file->lacks)
-		return false;
 	if (file->content & CONTENT_END_OF_ALL)
 		return true;
 	if (is_shorter(file->size, file->before))
@@ -836,36 +834,19 @@ static bool lacks_of_set(const struct reconcile_facts *facts, const struct path_
 	return false;
 }
 
-struct settling {
-	const struct reconcile_facts *facts;
-	const struct path_list *list;
-	/* by the key of a save */
-	struct path_set lack;
-};
-
-enum lack_mark {
-	LACK_ASKED = 1,
-	LACK_FOUND = 2,
-};
-
-/* The same for each file of a save, of which there may be many. */
-static bool lacks(struct settling *settling, const struct snapshot_files *known, const char *path)
+/* Does a file of this save lack what was there before? */
+static bool lacks(const struct reconcile_facts *facts, const struct path_list *list,
+		  const char *path)
 {
-	auto_free char *key = checkpoint_name_key(path);
-	auto_free char *save = text_format("=%s", key);
+	const struct snapshot_files *known =
+		size_before(facts->complete, path) > 0 ? facts->complete : facts->snapshot;
 
-	if (path_set_marks(&settling->lack, save) == 0 &&
-	    (*key ? lacks_of_number(settling->facts, known, path)
-		  : lacks_of_set(settling->facts, settling->list)))
-		path_set_mark(&settling->lack, save, LACK_FOUND);
-	path_set_mark(&settling->lack, save, LACK_ASKED);
-	return path_set_marks(&settling->lack, save) & LACK_FOUND;
+	return is_fixed_name(path) ? lacks_of_set(facts, list)
+				   : lacks_of_number(facts, known, path);
 }
 
-static bool stays(void *arg, const char *path, const char *front)
+static bool stays(const struct reconcile_facts *facts, const char *path, const char *front)
 {
-	struct settling *settling = arg;
-	const struct reconcile_facts *facts = settling->facts;
 	const struct snapshot_file *here = file_list_find(facts->local, path);
 	struct left_file file = {
 		.front = front,
@@ -874,21 +855,81 @@ static bool stays(void *arg, const char *path, const char *front)
 		.size = here ? here->size : 0,
 		.before = size_before(facts->complete, path),
 	};
-	const struct snapshot_files *known = file.before > 0 ? facts->complete : facts->snapshot;
 
-	/* Torn by its content: with it goes the rest of its save. */
-	if (is_moved(facts, path))
-		return false;
 	if (file.before == 0)
 		file.before = size_before(facts->snapshot, path);
-	file.lacks = text_equal(front, UNDER_WAY_UNSEEN) && lacks(settling, known, path);
-	return left_file_stays(&file);
+	/* Torn by its content: with it goes the rest of its save. */
+	return !is_moved(facts, path) && left_file_stays(&file);
+}
+
+/* The save of a file: its number, or that of the fixed names. */
+static char *save_of(const char *path)
+{
+	auto_free char *key = checkpoint_name_key(path);
+
+	return text_format("=%s", key);
+}
+
+enum save_mark {
+	SAVE_ASKED = 1,
+	SAVE_TORN = 2,
+};
+
+/* May a file behind this front stay? */
+static bool front_may_stay(const char *front)
+{
+	return text_equal(front, UNDER_WAY_CLOSED) || text_equal(front, UNDER_WAY_UNLESS_WHOLE) ||
+	       text_equal(front, UNDER_WAY_UNSEEN);
+}
+
+/* What a save lacks is asked once, because it may have many files. */
+static void mark_torn_saves(const struct path_list *list, const struct reconcile_facts *facts,
+			    struct path_set *saves)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const char *front, *path = under_way_path(list->paths[i], &front);
+		auto_free char *save = save_of(path);
+		bool asks = facts && text_equal(front, UNDER_WAY_UNSEEN) &&
+			    !path_set_marks(saves, save);
+
+		if (!front_may_stay(front))
+			continue;
+		path_set_mark(saves, save, SAVE_ASKED);
+		if (!facts || (asks && lacks(facts, list, path)) || !stays(facts, path, front))
+			path_set_mark(saves, save, SAVE_TORN);
+	}
+}
+
+/* A fixed name that is torn, or that has not been written in this save yet. */
+static bool is_torn_fixed_name(const struct reconcile_facts *facts, const char *path,
+			       const char *front)
+{
+	if (text_equal(front, UNDER_WAY_WITH))
+		return !facts || !stays(facts, path, UNDER_WAY_CLOSED);
+	return text_equal(front, UNDER_WAY_REST) ||
+	       ((!*front || front_may_stay(front)) && is_fixed_name(path));
 }
 
 void left_files_settle(struct path_list *list, const struct reconcile_facts *facts)
 {
-	struct settling settling = {.facts = facts, .list = list};
+	auto_(path_set_release) struct path_set saves = {0};
+	struct path_list left = {0}, with = {0};
+	bool fixed = false;
 
-	under_way_settle(list, stays, &settling);
-	path_set_release(&settling.lack);
+	mark_torn_saves(list, facts, &saves);
+	for (size_t i = 0; i < list->count; i++) {
+		const char *front, *path = under_way_path(list->paths[i], &front);
+		auto_free char *save = save_of(path);
+
+		if (front_may_stay(front) && !(path_set_marks(&saves, save) & SAVE_TORN))
+			continue;
+		fixed |= is_torn_fixed_name(facts, path, front);
+		path_list_add(text_equal(front, UNDER_WAY_WITH) ? &with : &left,
+			      front_may_stay(front) ? path : list->paths[i]);
+	}
+	for (size_t i = 0; i < with.count && fixed; i++)
+		path_list_add(&left, with.paths[i]);
+	path_list_free(with.paths);
+	path_list_free(list->paths);
+	*list = left;
 }
