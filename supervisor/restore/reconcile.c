@@ -18,7 +18,14 @@ enum file_state {
 	FILE_BROKEN,
 };
 
+struct local_judgement;
+
+/* A local file, with what the record and the snapshot have under its name; NULL: nothing. */
 struct judged_file {
+	const struct local_judgement *all;
+	const char *path;
+	const struct snapshot_file *local, *recorded, *saved;
+	bool fixed; /* no other file is torn with it */
 	enum file_state state;
 	enum torn_reason reason; /* TORN, BROKEN */
 	int64_t step;            /* -1: it has none */
@@ -27,10 +34,15 @@ struct judged_file {
 struct local_judgement {
 	const struct reconcile_facts *facts;
 	struct path_set groups;
-	struct judged_file *files; /* as facts->local */
+	struct judged_file *files;
+	size_t count;
 	/* the highest step in the record and in the snapshot; -1: none */
 	int64_t recorded_step, saved_step;
 };
+
+#define each_file(file, judgement)                             \
+	for (struct judged_file * (file) = (judgement)->files; \
+	     (file) < (judgement)->files + (judgement)->count; (file)++)
 
 /* Marks of the checkpoints that have more than one file: see group_of(). */
 enum group_mark {
@@ -109,40 +121,49 @@ static unsigned marks_of(const struct local_judgement *judgement, const char *pa
 	return *group ? path_set_marks(&judgement->groups, group) : 0;
 }
 
-static bool is_recorded(const struct reconcile_facts *facts, const struct snapshot_file *local)
+static bool is_fixed_name(const char *path)
 {
-	return file_list_same_file(local, file_list_find(facts->complete, local->path));
+	auto_free char *group = group_of(path);
+
+	return !*group;
+}
+
+static bool is_recorded(const struct judged_file *file)
+{
+	return file_list_same_file(file->local, file->recorded);
 }
 
 /*
  * It is empty, and what the last supervisor here knew of it had content. Its writer has opened it
  * anew, and was killed before it wrote: so soon after that even the list does not have it yet.
  */
-static bool is_emptied(const struct reconcile_facts *facts, const struct snapshot_file *local)
+static bool is_emptied(const struct judged_file *file)
 {
-	const struct snapshot_file *known = file_list_find(facts->complete, local->path);
+	const struct snapshot_file *known = file->recorded ? file->recorded : file->saved;
 
-	if (!known)
-		known = file_list_find(facts->snapshot, local->path);
 	/* A list or a note may be emptied for good. */
-	return local->size == 0 && known && known->size > 0 && !companion_file_is(local->path);
+	return file->local->size == 0 && known && known->size > 0 && !companion_file_is(file->path);
 }
 
 /* Was it there before the save under way? */
-static bool is_known(const struct reconcile_facts *facts, const char *path)
+static bool is_known(const struct judged_file *file)
 {
-	return file_list_find(facts->complete, path) || file_list_find(facts->snapshot, path);
+	return file->recorded || file->saved;
 }
 
-static bool is_listed(const struct local_judgement *judgement, const char *path)
+static bool is_behind(const struct judged_file *file, const char *front)
 {
-	unsigned marks = marks_of(judgement, path);
+	return under_way_has_behind(file->all->facts->under_way, front, file->path);
+}
 
-	const struct reconcile_facts *facts = judgement->facts;
+static bool is_listed(const struct judged_file *file)
+{
+	unsigned marks = marks_of(file->all, file->path);
 
-	if (under_way_has_behind(facts->under_way, UNDER_WAY_WITH, path))
-		return is_known(facts, path);
-	return (under_way_has(facts->under_way, path) && !(marks & GROUP_PLACED)) ||
+	if (is_behind(file, UNDER_WAY_WITH))
+		return is_known(file);
+	return (under_way_has(file->all->facts->under_way, file->path) &&
+		!(marks & GROUP_PLACED)) ||
 	       (marks & GROUP_LISTED);
 }
 
@@ -197,16 +218,13 @@ static void mark_groups(struct local_judgement *judgement)
 	for (char *const *path = facts->moved; path && *path; path++)
 		if (!under_way_has_behind(facts->under_way, UNDER_WAY_ALONE, *path))
 			mark_group(judgement, *path, GROUP_REST);
-	for (size_t i = 0; i < facts->local->count; i++) {
-		const struct snapshot_file *local = &facts->local->items[i];
-
-		if (local_is_of_checkpoint(facts, local->path) && !is_recorded(facts, local) &&
-		    !under_way_has_behind(facts->under_way, UNDER_WAY_ALONE, local->path))
-			mark_group(judgement, local->path,
-				   is_emptied(facts, local)            ? GROUP_REST
-				   : is_listed(judgement, local->path) ? GROUP_TORN
-								       : GROUP_WRITTEN);
-	}
+	each_file (file, judgement)
+		if (file->state != FILE_PASSED_OVER && !is_recorded(file) &&
+		    !is_behind(file, UNDER_WAY_ALONE))
+			mark_group(judgement, file->path,
+				   is_emptied(file)  ? GROUP_REST
+				   : is_listed(file) ? GROUP_TORN
+						     : GROUP_WRITTEN);
 	for (size_t i = 0; facts->complete && i < facts->complete->count; i++) {
 		const char *path = facts->complete->items[i].path;
 
@@ -215,40 +233,26 @@ static void mark_groups(struct local_judgement *judgement)
 	}
 }
 
-static struct judged_file torn(enum torn_reason reason)
+static void judge_file(struct judged_file *file)
 {
-	return (struct judged_file){.state = FILE_TORN, .reason = reason};
-}
+	const struct path_set *whole = file->all->facts->whole;
+	unsigned group = marks_of(file->all, file->path);
 
-static struct judged_file judge_file(const struct local_judgement *judgement,
-				     const struct snapshot_file *local)
-{
-	const struct reconcile_facts *facts = judgement->facts;
-	bool recorded = is_recorded(facts, local);
-	unsigned group;
-
-	if (!local_is_of_checkpoint(facts, local->path))
-		return (struct judged_file){.state = FILE_PASSED_OVER};
-	group = marks_of(judgement, local->path);
-	if ((group & GROUP_TORN) || (!recorded && is_listed(judgement, local->path)))
-		return torn(facts->whole && path_set_marks(facts->whole, local->path)
-				    ? TORN_HALF
-				    : TORN_UNDER_WAY);
-	if (is_emptied(facts, local))
-		return torn(TORN_EMPTIED);
-	if (group & GROUP_REST)
-		return torn(TORN_REST);
+	if (file->state == FILE_PASSED_OVER)
+		return;
+	file->state = FILE_TORN;
+	if ((group & GROUP_TORN) || (!is_recorded(file) && is_listed(file)))
+		file->reason =
+			whole && path_set_marks(whole, file->path) ? TORN_HALF : TORN_UNDER_WAY;
+	else if (is_emptied(file))
+		file->reason = TORN_EMPTIED;
+	else if (group & GROUP_REST)
+		file->reason = TORN_REST;
 	/* One that was written anew meanwhile may have fewer files, or others. */
-	if ((group & (GROUP_REDUCED | GROUP_WRITTEN)) == GROUP_REDUCED)
-		return torn(TORN_REDUCED);
-	return (struct judged_file){.state = recorded ? FILE_INTACT : FILE_UNVOUCHED};
-}
-
-static bool is_fixed_name(const char *path)
-{
-	auto_free char *group = group_of(path);
-
-	return !*group;
+	else if ((group & (GROUP_REDUCED | GROUP_WRITTEN)) == GROUP_REDUCED)
+		file->reason = TORN_REDUCED;
+	else
+		file->state = is_recorded(file) ? FILE_INTACT : FILE_UNVOUCHED;
 }
 
 /* True if the snapshot has this file, under its name or under the one from before it was put
@@ -289,13 +293,9 @@ bool reconcile_may_put_back(const struct reconcile_facts *facts, const char *pat
 
 /* Torn under a fixed name, and it was there before the save under way. (A number that is written
  * over is moved aside: the job finds the one before.) */
-static bool is_written_over(const struct local_judgement *judgement, size_t i)
+static bool is_written_over(const struct judged_file *file)
 {
-	const struct reconcile_facts *facts = judgement->facts;
-	const char *path = facts->local->items[i].path;
-
-	return judgement->files[i].state == FILE_TORN && is_fixed_name(path) &&
-	       is_known(facts, path);
+	return file->state == FILE_TORN && file->fixed && is_known(file);
 }
 
 /* None comes back if one cannot: they may be of one save. And then those at rest that are of its
@@ -305,21 +305,18 @@ static void judge_written_over(struct local_judgement *judgement)
 	const struct reconcile_facts *facts = judgement->facts;
 	bool broken = false;
 
-	for (size_t i = 0; i < facts->local->count; i++)
-		broken |= is_written_over(judgement, i) &&
-			  !reconcile_may_put_back(facts, facts->local->items[i].path);
+	each_file (file, judgement)
+		broken |= is_written_over(file) && !reconcile_may_put_back(facts, file->path);
 	for (char *const *path = facts->moved; path && *path; path++)
 		broken |= is_fixed_name(*path) && under_way_has(facts->under_way, *path) &&
 			  !reconcile_may_put_back(facts, *path);
-	for (size_t i = 0; broken && i < facts->local->count; i++) {
-		struct judged_file *file = &judgement->files[i];
+	each_file (file, judgement) {
+		bool rest = file->state != FILE_PASSED_OVER && is_behind(file, UNDER_WAY_REST);
 
-		if (is_written_over(judgement, i))
-			file->state = FILE_BROKEN;
-		else if (file->state != FILE_PASSED_OVER &&
-			 under_way_has_behind(facts->under_way, UNDER_WAY_REST,
-					      facts->local->items[i].path))
-			*file = (struct judged_file){FILE_BROKEN, TORN_SET, file->step};
+		if (!broken || (!is_written_over(file) && !rest))
+			continue;
+		file->reason = is_written_over(file) ? file->reason : TORN_SET;
+		file->state = FILE_BROKEN;
 	}
 }
 
@@ -329,19 +326,16 @@ static void judge_written_over(struct local_judgement *judgement)
 
 /* Returns true if the file may be an output of the job: it was open at the end and has grown for a
  * while, and it is whole by its format (HDF5 that is flushed) or has no checkpoint's name. */
-static bool may_be_output(const struct local_judgement *judgement, size_t i)
+static bool may_be_output(const struct judged_file *file)
 {
-	const struct reconcile_facts *facts = judgement->facts;
-	const struct snapshot_file *file = &facts->local->items[i];
-	const char *path = file->path;
+	const struct snapshot_file *local = file->local;
 
-	return judgement->files[i].state == FILE_TORN &&
-	       (judgement->files[i].reason == TORN_HALF ||
-		(judgement->files[i].reason == TORN_UNDER_WAY &&
-		 !file_format_is_checkpoint_name(path) && !file_is_called_state(path))) &&
-	       !under_way_has_behind(facts->under_way, UNDER_WAY_WITH, path) &&
-	       judgement->files[i].step < 0 && file->born_ns != 0 &&
-	       file->mtime_ns - file->born_ns >= OUTPUT_AGE_NS;
+	return file->state == FILE_TORN &&
+	       (file->reason == TORN_HALF ||
+		(file->reason == TORN_UNDER_WAY && !file_format_is_checkpoint_name(file->path) &&
+		 !file_is_called_state(file->path))) &&
+	       !is_behind(file, UNDER_WAY_WITH) && file->step < 0 && local->born_ns != 0 &&
+	       local->mtime_ns - local->born_ns >= OUTPUT_AGE_NS;
 }
 
 /*
@@ -357,18 +351,15 @@ static void judge_outputs(struct local_judgement *judgement)
 	bool better = facts->abandoned || facts->of_other ||
 		      (facts->snapshot && count_checkpoint_files(facts, facts->snapshot) > 0);
 
-	for (size_t i = 0; i < facts->local->count && !better; i++) {
-		const char *path = facts->local->items[i].path;
-
-		better = judgement->files[i].state >= FILE_TORN
-				 ? !may_be_output(judgement, i)
-				 : judgement->files[i].state != FILE_PASSED_OVER &&
-					   (file_format_is_checkpoint_name(path) ||
-					    (!is_fixed_name(path) && !companion_file_is(path)));
-	}
-	for (size_t i = 0; i < facts->local->count && !better; i++)
-		if (judgement->files[i].state == FILE_TORN)
-			judgement->files[i].state = FILE_PASSED_OVER;
+	each_file (file, judgement)
+		better |= file->state >= FILE_TORN
+				  ? !may_be_output(file)
+				  : file->state != FILE_PASSED_OVER &&
+					    (file_format_is_checkpoint_name(file->path) ||
+					     (!file->fixed && !companion_file_is(file->path)));
+	each_file (file, judgement)
+		if (file->state == FILE_TORN && !better)
+			file->state = FILE_PASSED_OVER;
 }
 
 static void local_files_judge(const struct reconcile_facts *facts,
@@ -377,14 +368,28 @@ static void local_files_judge(const struct reconcile_facts *facts,
 	*judgement = (struct local_judgement){
 		.facts = facts,
 		.files = memory_new((facts->local->count + 1) * sizeof(struct judged_file)),
+		.count = facts->local->count,
 		.recorded_step = highest_step(facts, facts->complete),
 		.saved_step = highest_step(facts, facts->snapshot),
 	};
-	mark_groups(judgement);
-	for (size_t i = 0; i < facts->local->count; i++) {
-		judgement->files[i] = judge_file(judgement, &facts->local->items[i]);
-		judgement->files[i].step = step_of_path(facts->local->items[i].path);
+	for (size_t i = 0; i < judgement->count; i++) {
+		const char *path = facts->local->items[i].path;
+
+		judgement->files[i] = (struct judged_file){
+			.all = judgement,
+			.path = path,
+			.local = &facts->local->items[i],
+			.recorded = file_list_find(facts->complete, path),
+			.saved = file_list_find(facts->snapshot, path),
+			.fixed = is_fixed_name(path),
+			.state = local_is_of_checkpoint(facts, path) ? FILE_UNVOUCHED
+								     : FILE_PASSED_OVER,
+			.step = step_of_path(path),
+		};
 	}
+	mark_groups(judgement);
+	each_file (file, judgement)
+		judge_file(file);
 	judge_written_over(judgement);
 	judge_outputs(judgement);
 }
@@ -414,26 +419,24 @@ static bool local_equals_snapshot(const struct reconcile_facts *facts)
 }
 
 static bool any(const struct local_judgement *judgement,
-		bool (*has)(const struct local_judgement *judgement, size_t i))
+		bool (*has)(const struct judged_file *file))
 {
-	for (size_t i = 0; i < judgement->facts->local->count; i++)
-		if (has(judgement, i))
+	each_file (file, judgement)
+		if (has(file))
 			return true;
 	return false;
 }
 
-static bool is_intact(const struct local_judgement *judgement, size_t i)
+static bool is_intact(const struct judged_file *file)
 {
-	return judgement->files[i].state == FILE_INTACT;
+	return file->state == FILE_INTACT;
 }
 
 /* What a framework leaves behind under a temporary name is nothing to resume from. */
-static bool may_be_used(const struct local_judgement *judgement, size_t i)
+static bool may_be_used(const struct judged_file *file)
 {
-	const struct reconcile_facts *facts = judgement->facts;
-
-	return judgement->files[i].state == FILE_UNVOUCHED &&
-	       !profile_is_temporary_path(facts->profile, facts->local->items[i].path);
+	return file->state == FILE_UNVOUCHED &&
+	       !profile_is_temporary_path(file->all->facts->profile, file->path);
 }
 
 static bool is_same_but_digits(const char *one, const char *other)
@@ -451,48 +454,39 @@ static bool is_same_but_digits(const char *one, const char *other)
 
 /* Returns true if the file has replaced the recorded one, which is gone: it is newer, and its name
  * differs in digits only, as the dates of CKPT+2026-11-30+18-40-00/ do. */
-static bool succeeds(const struct reconcile_facts *facts, const struct snapshot_file *local,
-		     const struct snapshot_file *recorded)
+static bool succeeds(const struct judged_file *file, const struct snapshot_file *recorded)
 {
-	return local->mtime_ns > recorded->mtime_ns &&
-	       is_same_but_digits(local->path, recorded->path) &&
-	       !file_list_find(facts->local, recorded->path) &&
-	       !file_list_find(facts->complete, local->path);
+	return !file->recorded && file->local->mtime_ns > recorded->mtime_ns &&
+	       is_same_but_digits(file->path, recorded->path) &&
+	       !file_list_find(file->all->facts->local, recorded->path);
 }
 
-static bool is_successor(const struct reconcile_facts *facts, const struct snapshot_file *local)
+static bool is_successor(const struct judged_file *file)
 {
-	for (size_t i = 0; facts->complete && i < facts->complete->count; i++)
-		if (succeeds(facts, local, &facts->complete->items[i]))
+	const struct snapshot_files *complete = file->all->facts->complete;
+
+	for (size_t i = 0; complete && i < complete->count; i++)
+		if (succeeds(file, &complete->items[i]))
 			return true;
 	return false;
 }
 
 /* A checkpoint that became complete after the record: with a higher number than what is recorded
  * and saved; or a recorded name with new content. */
-static bool is_newer(const struct local_judgement *judgement, size_t i)
+static bool is_newer(const struct judged_file *file)
 {
-	const struct reconcile_facts *facts = judgement->facts;
-	const struct judged_file *file = &judgement->files[i];
-	const char *path = facts->local->items[i].path;
-
-	if (!may_be_used(judgement, i))
+	if (!may_be_used(file))
 		return false;
 	if (file->step < 0)
-		return file_list_find(facts->complete, path) ||
-		       is_successor(facts, &facts->local->items[i]);
-	return file->step > judgement->recorded_step && file->step > judgement->saved_step;
+		return file->recorded || is_successor(file);
+	return file->step > file->all->recorded_step && file->step > file->all->saved_step;
 }
 
 /* Has the store no copy of it, though it stays and the job may resume from it? */
-static bool is_unsaved(const struct local_judgement *judgement, size_t i)
+static bool is_unsaved(const struct judged_file *file)
 {
-	const struct snapshot_files *snapshot = judgement->facts->snapshot;
-
-	return may_be_used(judgement, i) &&
-	       (!snapshot || is_newer(judgement, i) ||
-		(judgement->files[i].step < 0 &&
-		 !file_list_find(snapshot, judgement->facts->local->items[i].path)));
+	return may_be_used(file) &&
+	       (!file->all->facts->snapshot || is_newer(file) || (file->step < 0 && !file->saved));
 }
 
 static bool is_moved(const struct reconcile_facts *facts, const char *path)
@@ -506,10 +500,8 @@ static bool is_moved(const struct reconcile_facts *facts, const char *path)
 static bool has_successor(const struct local_judgement *judgement,
 			  const struct snapshot_file *recorded)
 {
-	const struct reconcile_facts *facts = judgement->facts;
-
-	for (size_t i = 0; i < facts->local->count; i++)
-		if (may_be_used(judgement, i) && succeeds(facts, &facts->local->items[i], recorded))
+	each_file (file, judgement)
+		if (may_be_used(file) && succeeds(file, recorded))
 			return true;
 	return false;
 }
@@ -535,56 +527,44 @@ static bool misses_newest_checkpoint(const struct local_judgement *judgement)
 }
 
 /* A file that is later than what the snapshot has: by its number, or a fixed name by its time. */
-static bool is_ahead(const struct local_judgement *judgement, size_t i)
+static bool is_ahead(const struct judged_file *file)
 {
-	const struct reconcile_facts *facts = judgement->facts;
-	const struct judged_file *file = &judgement->files[i];
-	const struct snapshot_file *local = &facts->local->items[i], *saved;
-
-	if (file->state != FILE_INTACT && !may_be_used(judgement, i))
+	if (file->state != FILE_INTACT && !may_be_used(file))
 		return false;
 	if (file->step >= 0)
-		return file->step > judgement->saved_step;
-	saved = file_list_find(facts->snapshot, local->path);
-	return saved && local->mtime_ns > saved->mtime_ns;
+		return file->step > file->all->saved_step;
+	return file->saved && file->local->mtime_ns > file->saved->mtime_ns;
 }
 
-static bool is_only_here(const struct local_judgement *judgement, size_t i)
+static bool is_only_here(const struct judged_file *file)
 {
-	const struct snapshot_files *snapshot = judgement->facts->snapshot;
-	const struct snapshot_file *local = &judgement->facts->local->items[i];
-
-	return judgement->files[i].state != FILE_PASSED_OVER &&
-	       !file_list_same_file(local, file_list_find(snapshot, local->path));
+	return file->state != FILE_PASSED_OVER && !file_list_same_file(file->local, file->saved);
 }
 
 /* Named is the one that the others go with. */
-static void add_torn(struct files_aside *aside, const struct local_judgement *judgement, size_t i)
+static void add_torn(struct files_aside *aside, const struct judged_file *file)
 {
-	enum torn_reason reason = judgement->files[i].reason;
-
 	aside->torn_count++;
-	aside->of_two_saves |= reason == TORN_SET;
-	if (aside->torn && (aside->reason != TORN_SET || reason == TORN_SET))
+	aside->of_two_saves |= file->reason == TORN_SET;
+	if (aside->torn && (aside->reason != TORN_SET || file->reason == TORN_SET))
 		return;
-	aside->torn = judgement->facts->local->items[i].path;
-	aside->reason = reason;
+	aside->torn = file->path;
+	aside->reason = file->reason;
 }
 
 static struct files_aside files_aside(const struct local_judgement *judgement)
 {
 	struct files_aside aside = {.newer = any(judgement, is_ahead), .step = -1};
 
-	for (size_t i = 0; i < judgement->facts->local->count; i++) {
-		const struct judged_file *file = &judgement->files[i];
-		bool only_here = is_only_here(judgement, i);
+	each_file (file, judgement) {
+		bool only_here = is_only_here(file);
 
 		if (file->state >= FILE_TORN && only_here)
-			add_torn(&aside, judgement, i);
+			add_torn(&aside, file);
 		if (file->state >= FILE_TORN)
 			continue;
 		aside.usable += only_here;
-		if ((aside.newer ? is_ahead(judgement, i) : only_here) && file->step > aside.step)
+		if ((aside.newer ? is_ahead(file) : only_here) && file->step > aside.step)
 			aside.step = file->step;
 	}
 	return aside;
@@ -611,20 +591,15 @@ static const char *why_restore(const struct local_judgement *judgement, int age)
 
 static void keep_local_files(const struct local_judgement *judgement, struct reconcile_plan *plan)
 {
-	const struct snapshot_files *local = judgement->facts->local;
-
 	plan->action = RECONCILE_KEEP;
-	plan->torn = memory_new((local->count + 1) * sizeof(plan->torn[0]));
-	for (size_t i = 0; i < local->count; i++)
-		if (judgement->files[i].state == FILE_TORN)
-			plan->torn[plan->torn_count++] = (struct torn_file){
-				text_copy(local->items[i].path),
-				judgement->files[i].reason,
-			};
-	for (size_t i = local->count; i-- > 0;)
-		if (judgement->files[i].state == FILE_BROKEN &&
-		    judgement->files[i].reason != TORN_SET)
-			plan->broken = local->items[i].path;
+	plan->torn = memory_new((judgement->count + 1) * sizeof(plan->torn[0]));
+	each_file (file, judgement) {
+		if (file->state == FILE_TORN)
+			plan->torn[plan->torn_count++] =
+				(struct torn_file){text_copy(file->path), file->reason};
+		if (file->state == FILE_BROKEN && file->reason != TORN_SET && !plan->broken)
+			plan->broken = file->path;
+	}
 	plan->prune = judgement->facts->complete || plan->torn_count > 0;
 }
 
