@@ -757,37 +757,46 @@ static uint64_t size_before(const struct snapshot_files *files, const char *path
 	return before ? before->size : 0;
 }
 
-/* Marks the names, numbers aside, of the files that have this key. */
-static void mark_names(const struct snapshot_files *files, const char *key, struct path_set *names)
+/* The files that have this key, by their names without numbers; sorted. */
+static void list_named(const struct snapshot_files *files, const char *key,
+		       struct snapshot_files *named)
 {
 	for (size_t i = 0; i < files->count; i++) {
-		auto_free char *other = checkpoint_name_key(files->items[i].path);
-		auto_free char *name = checkpoint_name_template(files->items[i].path);
+		const struct snapshot_file *file = &files->items[i];
+		auto_free char *other = checkpoint_name_key(file->path);
 
 		if (text_equal(key, other))
-			path_set_mark(names, name, 1);
+			file_list_add(named, (struct snapshot_file){
+						     .path = checkpoint_name_template(file->path),
+						     .size = file->size,
+					     });
 	}
+	file_list_sort(named);
 }
 
-/* Does the checkpoint lack a name that the one before it had? What is measured of a checkpoint may
- * come later. */
+/* Does the checkpoint lack a name that the one before it had, or is it shorter? What is measured of
+ * a checkpoint may come later. */
 static bool lacks_of_number(const struct reconcile_facts *facts, const struct snapshot_files *known,
 			    const char *path)
 {
-	auto_(path_set_release) struct path_set here = {0}, there = {0};
+	auto_(snapshot_files_release) struct snapshot_files here = {0}, there = {0};
 	const struct snapshot_file *before = file_before(known, path, checkpoint_name_family);
 	auto_free char *key = checkpoint_name_key(path);
 	auto_free char *key_before = before ? checkpoint_name_key(before->path) : NULL;
+	bool lacks = false;
 
 	if (!before)
 		return false;
-	mark_names(facts->local, key, &here);
-	mark_names(known, key_before, &there);
-	for (const struct path_entry *name = there.first; name; name = name->next)
-		if (!path_set_marks(&here, name->path) && !companion_file_is(name->path) &&
-		    !companion_file_is_result(name->path))
-			return true;
-	return false;
+	list_named(facts->local, key, &here);
+	list_named(known, key_before, &there);
+	for (size_t i = 0; i < there.count && !lacks; i++) {
+		const char *name = there.items[i].path;
+		const struct snapshot_file *own = file_list_find(&here, name);
+
+		lacks = own ? is_shorter(own->size, there.items[i].size)
+			    : !companion_file_is(name) && !companion_file_is_result(name);
+	}
+	return lacks;
 }
 
 /* Is another name of its set still what it was before this save, or half of that? */
