@@ -365,27 +365,16 @@ static int move_into_place(const struct installation *installation, struct err *
 #define TICK_TRIES 20
 #define TICK_US 1000
 
-struct timed_path {
-	char *path;
-	struct timespec times[2];
-};
-
-struct timed_paths {
-	struct timed_path *items;
-	size_t count;
-};
-
 static int compare_times(const void *a, const void *b)
 {
-	const struct timespec *first = &((const struct timed_path *)a)->times[1];
-	const struct timespec *second = &((const struct timed_path *)b)->times[1];
+	int64_t first = ((const struct snapshot_file *)a)->mtime_ns;
+	int64_t second = ((const struct snapshot_file *)b)->mtime_ns;
 
-	if (first->tv_sec != second->tv_sec)
-		return first->tv_sec < second->tv_sec ? -1 : 1;
-	return (first->tv_nsec > second->tv_nsec) - (first->tv_nsec < second->tv_nsec);
+	return (first > second) - (first < second);
 }
 
-static void collect_times(const struct installation *installation, struct timed_paths *all)
+/* Directories too. */
+static void collect_times(const struct installation *installation, struct snapshot_files *all)
 {
 	auto_(walk_close) struct walk walk = {0};
 	struct stat status, root;
@@ -393,28 +382,31 @@ static void collect_times(const struct installation *installation, struct timed_
 	if (fstat(installation->directory, &root) < 0)
 		return;
 	(void)walk_open_at(&walk, installation->directory, "", WALK_LEAVE);
-	while (next_thing(&walk, root.st_dev, &status)) {
-		if (!S_ISDIR(status.st_mode) && !file_list_find(installation->snapshot, walk.path))
-			continue;
-		all->items = memory_grow(all->items, all->count + 1, sizeof(all->items[0]));
-		all->items[all->count++] =
-			(struct timed_path){text_copy(walk.path), {status.st_atim, status.st_mtim}};
-	}
+	while (next_thing(&walk, root.st_dev, &status))
+		if (S_ISDIR(status.st_mode) || file_list_find(installation->snapshot, walk.path))
+			file_list_add(all, (struct snapshot_file){
+						   .path = text_copy(walk.path),
+						   .mtime_ns = file_list_time_ns(&status.st_mtim),
+					   });
 }
 
-/* Sets the times that it has, which makes now its change time: later than `before`, which becomes
+/* Sets the time that it has, which makes now its change time: later than `before`, which becomes
  * that one, if it is to be `apart`. */
-static void touch_change_time(struct beneath_parent *parent, const struct timed_path *timed,
+static void touch_change_time(struct beneath_parent *parent, const struct snapshot_file *file,
 			      bool apart, struct timespec *before)
 {
+	const struct timespec times[] = {
+		{.tv_nsec = UTIME_OMIT},
+		{file->mtime_ns / 1000000000, file->mtime_ns % 1000000000},
+	};
 	const char *name;
 	struct stat status = {0};
-	int in = beneath_parent_of(parent, timed->path, &name);
+	int in = beneath_parent_of(parent, file->path, &name);
 
 	if (in < 0)
 		return;
 	for (int i = 0; i < TICK_TRIES; i++) {
-		if (utimensat(in, name, timed->times, AT_SYMLINK_NOFOLLOW) < 0 || !apart ||
+		if (utimensat(in, name, times, AT_SYMLINK_NOFOLLOW) < 0 || !apart ||
 		    fstatat(in, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
 			return;
 		if (status.st_ctim.tv_sec != before->tv_sec ||
@@ -431,19 +423,14 @@ static void order_change_times(const struct installation *installation)
 {
 	auto_(beneath_parent_close) struct beneath_parent parent =
 		BENEATH_PARENT(installation->directory);
-	struct timed_paths all = {0};
+	auto_(snapshot_files_release) struct snapshot_files all = {0};
 	struct timespec before = {0};
 
 	collect_times(installation, &all);
 	if (all.count > 0)
 		qsort(all.items, all.count, sizeof(all.items[0]), compare_times);
-	for (size_t i = 0; i < all.count; i++) {
-		bool apart = i + APART_MOST >= all.count;
-
-		touch_change_time(&parent, &all.items[i], apart, &before);
-		free(all.items[i].path);
-	}
-	free(all.items);
+	for (size_t i = 0; i < all.count; i++)
+		touch_change_time(&parent, &all.items[i], i + APART_MOST >= all.count, &before);
 }
 
 int workspace_install(struct workspace *workspace, const char *staging,
