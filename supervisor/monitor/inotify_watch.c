@@ -20,9 +20,8 @@
 /* The first event is read at once, later ones after this time: meanwhile the kernel merges the
  * equal events of a large write. */
 #define GATHER_MS 20
-/* How often to look for a directory that is not there, beside what the one that it is in tells:
- * that may be a server's, or be replaced itself. */
-#define RETURN_MS 250
+/* How often to look for a directory that is not there. */
+#define RETURN_MS 100
 #define DEEPEST 64
 #define EVENTS                                                                              \
 	(IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE | \
@@ -35,7 +34,6 @@ struct inotify_watch {
 	 * the directory; NULL: it was removed. */
 	char **paths;
 	int highest; /* the highest number so far */
-	int parent;  /* of the directory that it is in; 0: it is not watched */
 	struct source source;
 	struct timer gather;
 	struct timer look;
@@ -70,35 +68,6 @@ static int open_directory(const struct inotify_watch *watch, const char *path)
 	return *path ? beneath_open_directory(root, path) : steal_fd(&root);
 }
 
-/* By its descriptor: the name may lead elsewhere by now. */
-static int watch_held(const struct inotify_watch *watch, int fd, uint32_t events)
-{
-	char held[32];
-
-	snprintf(held, sizeof(held), "/proc/self/fd/%d", fd);
-	return inotify_add_watch(watch->source.fd, held, events);
-}
-
-static void leave_parent(struct inotify_watch *watch)
-{
-	if (watch->parent > 0)
-		inotify_rm_watch(watch->source.fd, watch->parent);
-	watch->parent = 0;
-}
-
-/* Until the directory is there: an event that has no path tells of each new name in the directory
- * that it is in. That one may have been replaced. */
-static void watch_parent(struct inotify_watch *watch)
-{
-	const char *name;
-	auto_close int fd = held_directory_open_above(watch->directory, &name, NULL);
-	int wd = fd < 0 ? -1 : watch_held(watch, fd, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
-
-	if (wd != watch->parent)
-		leave_parent(watch);
-	watch->parent = wd < 0 ? 0 : wd;
-}
-
 /* NULL: there is no such watch, or it was removed. */
 static char *path_of(const struct inotify_watch *watch, int wd)
 {
@@ -111,13 +80,17 @@ static void set_path(struct inotify_watch *watch, int wd, char *path)
 	watch->paths[wd] = path;
 }
 
-/* Watches one directory without what is below it. Returns the watch, the same as before if it is
- * watched already; -1 with errno. */
+/* Watches one directory without what is below it, by its descriptor, because the name may lead
+ * elsewhere by now. Returns the watch, the same as before if it is watched already; -1 with errno.
+ */
 static int add_watch(struct inotify_watch *watch, const char *path)
 {
 	auto_close int fd = open_directory(watch, path);
-	int wd = fd < 0 ? -1 : watch_held(watch, fd, EVENTS);
+	char held[32];
+	int wd;
 
+	snprintf(held, sizeof(held), "/proc/self/fd/%d", fd);
+	wd = fd < 0 ? -1 : inotify_add_watch(watch->source.fd, held, EVENTS);
 	if (wd < 0)
 		return -1;
 	if (wd > watch->highest) {
@@ -292,18 +265,15 @@ static void look_for_root(struct inotify_watch *watch)
 	scan_directory(watch, "", 0, true);
 	if (watch->root < 0)
 		return;
-	leave_parent(watch);
 	loop_disarm(watch->loop, &watch->look);
 	if (watch->gone)
 		emit_event(watch, DIR_RESCAN, false, NULL, "");
 }
 
-/* The one that it is in is watched before the look, so that none is missed. */
 static void root_timer_fired(struct timer *timer)
 {
 	struct inotify_watch *watch = container_of(timer, struct inotify_watch, look);
 
-	watch_parent(watch);
 	loop_arm(watch->loop, &watch->look, clock_monotonic_ms() + RETURN_MS);
 	look_for_root(watch);
 }

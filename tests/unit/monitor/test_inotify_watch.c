@@ -431,25 +431,6 @@ static void test_directory_that_is_made_later(void **state)
 	}
 }
 
-/* The kernel wakes the loop: it does not only look for it now and then. */
-static void test_the_kernel_tells_that_it_is_made(void **state)
-{
-	struct place *place = *state;
-	struct pollfd queue = {.events = POLLIN};
-	auto_free char *parent = text_copy(place->directory); /* where nobody else makes any */
-
-	snprintf(place->directory, sizeof(place->directory), "%s/out", parent);
-	watch(place);
-	queue.fd = inotify_descriptor();
-	assert_int_equal(poll(&queue, 1, 0), 0);
-	shell(place, "mkdir -p $D/step-1");
-	assert_int_equal(poll(&queue, 1, 0), 1);
-	for (int i = 0; i < 100 && !place->told[0]; i++)
-		run_for(place, 20);
-	assert_string_equal(place->told, "directory step-1\n");
-	text_set(place->directory, sizeof(place->directory), parent);
-}
-
 /* With the directory that it is in: only a look finds it. */
 static void test_directory_whose_parent_is_made_again(void **state)
 {
@@ -483,7 +464,6 @@ int main(void)
 		TEST(test_overflow_says_rescan_and_watches_what_came_unseen),
 		TEST(test_descriptor_does_not_leak_into_the_job),
 		TEST(test_directory_that_is_made_later),
-		TEST(test_the_kernel_tells_that_it_is_made),
 		TEST(test_directory_whose_parent_is_made_again),
 	};
 
