@@ -413,7 +413,6 @@ static int decide_and_place(struct start *start, struct err *err)
 	/* The user has named a snapshot, or the job crashes from the local checkpoint. */
 	if (request->policy == RESTORE_SPECIFIC || (has_start && starts_elsewhere(result)))
 		*action = RECONCILE_RESTORE;
-	log_debug("checkpoint directory: %s", start->plan.reason);
 	of_gang = request->gang.members > 1;
 	if (of_gang)
 		status = place_for_gang(start, err);

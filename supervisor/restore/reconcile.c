@@ -570,23 +570,21 @@ static struct files_aside files_aside(const struct local_judgement *judgement)
 	return aside;
 }
 
-/* Why the snapshot must replace the local files; NULL: they are as good. */
-static const char *why_restore(const struct local_judgement *judgement, int age)
+/* Must the snapshot replace the local files? `age`: how the record compares with it. */
+static bool must_restore(const struct local_judgement *judgement, int age)
 {
-	if (age < 0)
-		return "the local files are of an older attempt";
-	if (judgement->facts->abandoned)
-		return "the local checkpoint was left on purpose";
-	if (!judgement->facts->snapshot)
-		return NULL;
-	if (judgement->facts->of_other && !any(judgement, is_ahead))
-		return "the local files are another job's, and not newer";
-	/* The store has this very checkpoint, and all of its files. */
+	const struct reconcile_facts *facts = judgement->facts;
+
+	/* They are of an older attempt, or were left on purpose. */
+	if (age < 0 || facts->abandoned)
+		return true;
+	if (!facts->snapshot)
+		return false;
+	/* Files of the newest checkpoint are gone, and the store has all of them. */
 	if (age == 0 && misses_newest_checkpoint(judgement))
-		return "local files of the newest checkpoint are gone";
-	if (!any(judgement, is_intact) && !any(judgement, is_newer))
-		return "no complete local checkpoint is left";
-	return NULL;
+		return true;
+	return (facts->of_other && !any(judgement, is_ahead)) ||
+	       (!any(judgement, is_intact) && !any(judgement, is_newer));
 }
 
 static void keep_local_files(const struct local_judgement *judgement, struct reconcile_plan *plan)
@@ -607,24 +605,16 @@ static void decide_with_record(const struct local_judgement *judgement, struct r
 {
 	const struct reconcile_facts *facts = judgement->facts;
 	int age = facts->of_other ? 0 : snapshot_id_compare(facts->complete_id, facts->start);
-	bool unsaved = any(judgement, is_unsaved);
+	bool newer = any(judgement, is_unsaved) ||
+		     ((age > 0 || facts->of_other) && any(judgement, is_intact));
 
 	plan->action = RECONCILE_RESTORE;
-	plan->reason = why_restore(judgement, age);
-	if (plan->reason)
+	/* After a restart of the machine, what the store has is compared with it byte by byte: a
+	 * restore takes from here what is equal. */
+	if (must_restore(judgement, age) || (facts->rebooted && !newer && facts->snapshot))
 		return;
 	keep_local_files(judgement, plan);
-	plan->newer_than_store =
-		unsaved || ((age > 0 || facts->of_other) && any(judgement, is_intact));
-	plan->reason = plan->newer_than_store ? "the local checkpoint is newer than the store's"
-					      : "the local checkpoint is the newest one";
-	/* What the store has is compared with it byte by byte: a restore takes from here what is
-	 * equal. */
-	if (facts->rebooted && !plan->newer_than_store && facts->snapshot) {
-		reconcile_plan_release(plan);
-		plan->action = RECONCILE_RESTORE;
-		plan->reason = "the machine was restarted since the local checkpoint was written";
-	}
+	plan->newer_than_store = newer;
 }
 
 /* A journal, a database or a state that is never closed is all that the job has, and here it is no
@@ -656,22 +646,15 @@ void reconcile_decide(const struct reconcile_facts *facts, struct reconcile_plan
 	local_files_judge(facts, &judgement);
 	if (only_running_files_go_on(facts)) {
 		keep_local_files(&judgement, plan);
-		plan->reason = "the local files have gone on since the newest snapshot";
 	} else if (count_checkpoint_files(facts, facts->local) == 0) {
 		plan->action = facts->snapshot ? RECONCILE_RESTORE : RECONCILE_FRESH;
-		plan->reason = "the checkpoint directory has no checkpoint";
 	} else if (facts->complete) {
 		decide_with_record(&judgement, plan);
 	} else if (!facts->snapshot) {
 		keep_local_files(&judgement, plan);
 		plan->newer_than_store = any(&judgement, is_unsaved);
-		plan->reason = "files were here before the first attempt";
-	} else if (local_equals_snapshot(facts)) {
-		plan->action = RECONCILE_KEEP;
-		plan->reason = "the local checkpoint is the newest one";
 	} else {
-		plan->action = RECONCILE_RESTORE;
-		plan->reason = "no record says that the local files are complete";
+		plan->action = local_equals_snapshot(facts) ? RECONCILE_KEEP : RECONCILE_RESTORE;
 	}
 	plan->aside = files_aside(&judgement);
 	plan->any_checkpoint = plan->action == RECONCILE_KEEP ||

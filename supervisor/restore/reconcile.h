@@ -107,7 +107,6 @@ struct reconcile_plan {
 	const char *broken;
 	bool prune; /* KEEP: empty directories are remains of an interrupted save: remove them */
 	struct files_aside aside; /* RESTORE: what has to make room */
-	const char *reason;       /* for the log; static */
 };
 
 /* Has the snapshot exactly what lay under this name before the save under way at the end, so that

@@ -100,14 +100,6 @@ int workspace_quarantine(struct workspace *workspace, char *const *paths, size_t
 	return 0;
 }
 
-static bool was_complete(const struct snapshot_files *complete, const char *below)
-{
-	for (size_t i = 0; i < complete->count; i++)
-		if (path_set_is_below(complete->items[i].path, below))
-			return true;
-	return false;
-}
-
 /* Repositories are left alone: git needs its empty directories. */
 static bool is_repository(int directory, const char *path)
 {
@@ -116,15 +108,13 @@ static bool is_repository(int directory, const char *path)
 	return beneath_exists(directory, inside);
 }
 
-void workspace_prune(struct workspace *workspace)
+void workspace_prune(const struct workspace *workspace)
 {
-	auto_(completion_record_release) struct completion_record record = {0};
 	auto_(walk_close) struct walk walk = {0};
 	auto_close int directory = workspace_open_directory(workspace, NULL);
 
 	if (directory < 0 || is_repository(directory, ""))
 		return;
-	(void)workspace_read_record(workspace, &record, NULL);
 	(void)walk_open_at(&walk, directory, "", WALK_LEAVE);
 	while (walk_next(&walk)) {
 		if (walk.name[0] == '.' || !walk_is_directory(&walk))
@@ -132,8 +122,7 @@ void workspace_prune(struct workspace *workspace)
 		if (!walk.leaving && !is_repository(directory, walk.path))
 			(void)walk_enter(&walk);
 		/* Fails where something is left in it. */
-		if (walk.leaving &&
-		    (step_of_path(walk.path) >= 0 || was_complete(&record.files, walk.path)))
+		if (walk.leaving && step_of_path(walk.path) >= 0)
 			beneath_remove(walk.directory, walk.name, AT_REMOVEDIR);
 	}
 }
