@@ -10,34 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_moved(const struct start *start, const char *path)
-{
-	for (size_t i = 0; i < start->plan.torn_count; i++)
-		if (text_equal(path, start->plan.torn[i].path))
-			return true;
-	return false;
-}
-
-/* The highest step among the files that stay and are no logs. The number of a picture is none.
- * *any: such a file stays. */
-static int64_t newest_step(const struct start *start, bool *any)
-{
-	int64_t newest = -1;
-
-	for (size_t i = 0; i < start->local.count; i++) {
-		const char *path = start->local.items[i].path;
-		int64_t step = step_of_path(path);
-
-		if (file_patterns_kind(start->request->patterns, path) != FILE_KIND_ORDINARY ||
-		    is_moved(start, path))
-			continue;
-		*any = true;
-		if (step > newest && !companion_file_is(path))
-			newest = step;
-	}
-	return newest;
-}
-
 /* Of the job that ran last in this directory: to the script, its files are as good as its own. */
 static void log_other_job(const struct start *start)
 {
@@ -64,8 +36,6 @@ static int keep_local(struct start *start, struct err *err)
 {
 	struct resume_result *result = start->result;
 	const struct reconcile_plan *plan = &start->plan;
-	bool any = false;
-	int64_t step = newest_step(start, &any);
 
 	if (quarantine_files(start->workspace, plan->torn, plan->torn_count, err) < 0)
 		return -1;
@@ -76,14 +46,14 @@ static int keep_local(struct start *start, struct err *err)
 	if (plan->prune)
 		workspace_prune(start->workspace);
 	/* Nothing is left: the job must not be told that it resumes (REPRIEVE_RESUMING). */
-	if (plan->torn_count > 0 && !any)
+	if (plan->torn_count > 0 && !plan->any_left)
 		return 0;
 	result->kind = RESUME_KEPT;
 	result->from = result->attempt.start;
 	result->newer_than_store = plan->newer_than_store ||
 				   (plan->any_checkpoint && result->attempt.start_is_damaged);
 	if (start->of_earlier_start || !snapshot_id_is_none(result->attempt.start))
-		result->step = step;
+		result->step = plan->step;
 	return 0;
 }
 

@@ -601,6 +601,20 @@ static void keep_local_files(const struct local_judgement *judgement, struct rec
 	plan->prune = judgement->facts->complete || plan->torn_count > 0;
 }
 
+static void note_what_stays(const struct local_judgement *judgement, struct reconcile_plan *plan)
+{
+	plan->step = -1;
+	each_file (file, judgement) {
+		if ((file->state == FILE_TORN && plan->torn_count > 0) ||
+		    file_patterns_kind(judgement->facts->patterns, file->path) !=
+			    FILE_KIND_ORDINARY)
+			continue;
+		plan->any_left = true;
+		if (file->step > plan->step && !companion_file_is(file->path))
+			plan->step = file->step;
+	}
+}
+
 static void decide_with_record(const struct local_judgement *judgement, struct reconcile_plan *plan)
 {
 	const struct reconcile_facts *facts = judgement->facts;
@@ -656,6 +670,7 @@ void reconcile_decide(const struct reconcile_facts *facts, struct reconcile_plan
 	} else {
 		plan->action = local_equals_snapshot(facts) ? RECONCILE_KEEP : RECONCILE_RESTORE;
 	}
+	note_what_stays(&judgement, plan);
 	plan->aside = files_aside(&judgement);
 	plan->any_checkpoint = plan->action == RECONCILE_KEEP ||
 			       (facts->snapshot && count_checkpoint_files(facts, facts->snapshot));

@@ -105,6 +105,10 @@ struct reconcile_plan {
 	/* KEEP: written over by the save under way, and no snapshot has what it was: it stays; the
 	 * first one, borrowed from facts->local; NULL: none */
 	const char *broken;
+	/* KEEP: a file stays that the user has not excluded and that is no log; the highest step of
+	 * those, -1: none has one. The number of a picture is none. */
+	bool any_left;
+	int64_t step;
 	bool prune; /* KEEP: empty directories are remains of an interrupted save: remove them */
 	struct files_aside aside; /* RESTORE: what has to make room */
 };
