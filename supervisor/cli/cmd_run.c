@@ -260,13 +260,13 @@ static int print_directory(const struct job *job)
 	auto_(snapshot_files_release) struct snapshot_files files = {0};
 	struct err err;
 	bool takes_it;
-	int code = 0;
+	int code = 0, last;
 
 	terminal_line_print("checkpoints in  %s", directory);
 	workspace_init(&workspace, directory);
 	(void)workspace_list_files(&workspace, &files, NULL);
 	takes_it = files.count > 0 || job_expects_checkpoints(job) != EXPECT_NOTHING;
-	if (workspace_is_in_use(&workspace, &err)) {
+	if (workspace_is_in_use(&workspace, &last, &err)) {
 		terminal_line_print("                in use: %s",
 				    takes_it ? "the job would not be started"
 					     : "nothing of the job would be saved");

@@ -116,13 +116,13 @@ char *job_explain_restart_decision(const struct job *job, struct storage *storag
 	auto_json json_t *about =
 		json_pack("{s:o}", "command", redact_command(job->options->command));
 	struct attempt_outcomes attempt_outcomes;
+	char *living = NULL;
 
 	if (attempt_outcomes_read(storage, &rules, about, &attempt_outcomes, NULL, NULL) < 0)
 		return NULL;
-	if (!job->options->take_over && job->gang.members == 1 &&
-	    attempt_life_of(&attempt_outcomes.open, job->name.text) == ATTEMPT_LIVES_HERE)
-		return attempt_outcomes_living(&attempt_outcomes, job->name.text);
-	return attempt_outcomes_refusal(&attempt_outcomes, job->name.text);
+	if (!job->options->take_over && job->gang.members == 1)
+		living = attempt_outcomes_living(&attempt_outcomes, job->name.text);
+	return living ? living : attempt_outcomes_refusal(&attempt_outcomes, job->name.text);
 }
 
 /* --- the parts --- */

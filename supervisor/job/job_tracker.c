@@ -22,8 +22,9 @@
  * its own. */
 static bool is_last_there(const struct workspace *workspace, const struct left_channel *left)
 {
-	return workspace_last_supervisor(workspace) == left->supervisor &&
-	       !workspace_is_in_use(workspace, NULL);
+	int last;
+
+	return !workspace_is_in_use(workspace, &last, NULL) && last == left->supervisor;
 }
 
 static void complete_list(const struct job *job, struct workspace *workspace,

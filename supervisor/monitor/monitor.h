@@ -17,7 +17,6 @@
  * Of this folder only:
  *
  *	shared_file.h		a file that the job maps too, and may truncate
- *	inotify_table.h		watch descriptors and their paths; the only user of libinotifytools
  */
 #ifndef MONITOR_H
 #define MONITOR_H
@@ -38,7 +37,7 @@
 
 /*
  * Reports the kernel's events (inotify) below the checkpoint directory, in new subdirectories too.
- * One watch at a time in a process. Lives on the loop.
+ * Lives on the loop.
  */
 
 enum dir_change {
@@ -76,9 +75,9 @@ typedef void dir_event_fn(void *argument, const struct dir_event *event);
 
 struct inotify_watch;
 
-/* `directory` is canonical. Files that exist already cause no events. If it does not exist, the
- * directory that it is in is watched until it does, and all that is found in it then is told; so
- * too when it was removed. ERR_NO_SPACE and ERR_FAILED name the kernel limit that was hit. */
+/* `directory` is canonical. Files that exist already cause no events. If it does not exist, it is
+ * looked for ten times a second, and all that is found in it then is told; so too when it was
+ * removed. ERR_NO_SPACE and ERR_FAILED name the kernel limit that was hit. */
 int inotify_watch_open(struct loop *loop, const char *directory, dir_event_fn *changed,
 		       void *argument, struct inotify_watch **watch, struct err *err);
 void inotify_watch_close(struct inotify_watch *watch);

@@ -21,12 +21,11 @@ static struct place {
 	_Atomic bool lost; /* zeros are mapped there instead */
 } places[PLACES];
 
-static struct sigaction previous;
-
 /* The instruction is tried again when this returns: it then finds zeros, or ends the process as it
  * would have without us. */
 static void page_is_gone(int signal, siginfo_t *info, void *context)
 {
+	(void)context;
 	uintptr_t at = (uintptr_t)info->si_addr;
 	int saved = errno;
 
@@ -43,26 +42,18 @@ static void page_is_gone(int signal, siginfo_t *info, void *context)
 		return;
 	}
 	errno = saved;
-	if (previous.sa_flags & SA_SIGINFO) {
-		previous.sa_sigaction(signal, info, context);
-		return;
-	}
-	sigaction(SIGBUS, &previous, NULL);
+	(void)sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
 	/* Nothing is tried again after a signal that was sent. */
 	if (info->si_code <= 0)
-		raise(SIGBUS);
+		raise(signal);
 }
 
 static void install_handler(void)
 {
-	struct sigaction action = {.sa_sigaction = page_is_gone, .sa_flags = SA_SIGINFO}, now;
+	struct sigaction action = {.sa_sigaction = page_is_gone, .sa_flags = SA_SIGINFO};
 
 	sigemptyset(&action.sa_mask);
-	sigaction(SIGBUS, NULL, &now);
-	if ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == page_is_gone)
-		return;
-	previous = now;
-	sigaction(SIGBUS, &action, NULL);
+	(void)sigaction(SIGBUS, &action, NULL);
 }
 
 static int take_place(const struct shared_file *file)

@@ -160,36 +160,6 @@ char *attempt_outcomes_refusal(const struct attempt_outcomes *outcomes, const ch
 			   outcomes->outcome, EXIT_NO_PROGRESS);
 }
 
-char *attempt_outcomes_takeover(const struct attempt_outcomes *outcomes, const char *job,
-				bool runs_here)
-{
-	const struct open_attempt *open = &outcomes->open;
-	const char *host = open->host[0] ? open->host : "another machine";
-	const char *created = open->created[0] ? open->created : "an unknown time";
-
-	if (!open->is_open)
-		return NULL;
-	if (runs_here)
-		return text_format("job %s is running on %s since %s (attempt %u, process %d): "
-				   "this start takes it over, and what that one saves from now on "
-				   "is not used",
-				   job, host, created, outcomes->newest, open->supervisor_pid);
-	return text_format("job %s: attempt %u, on %s since %s, has left no end record; if it "
-			   "still runs, this start takes it over",
-			   job, outcomes->newest, host, created);
-}
-
-char *attempt_outcomes_living(const struct attempt_outcomes *outcomes, const char *job)
-{
-	const struct open_attempt *open = &outcomes->open;
-
-	return text_format("job %s is running on this machine already (attempt %u, process "
-			   "%d%s%s): end that one, give this one another --job, or take the job "
-			   "over with --take-over",
-			   job, outcomes->newest, open->supervisor_pid,
-			   open->directory[0] ? ", in " : "", open->directory);
-}
-
 /* --- does the attempt before this one live here --- */
 
 enum attempt_life attempt_life_of(const struct open_attempt *open, const char *job)
@@ -208,6 +178,19 @@ enum attempt_life attempt_life_of(const struct open_attempt *open, const char *j
 	return kill(open->supervisor_pid, 0) < 0 && errno == ESRCH
 		       ? ATTEMPT_IS_GONE
 		       : ATTEMPT_MAY_LIVE;
+}
+
+char *attempt_outcomes_living(const struct attempt_outcomes *outcomes, const char *job)
+{
+	const struct open_attempt *open = &outcomes->open;
+
+	if (attempt_life_of(open, job) != ATTEMPT_LIVES_HERE)
+		return NULL;
+	return text_format("job %s is running on this machine already (attempt %u, process "
+			   "%d%s%s): end that one, give this one another --job, or take the job "
+			   "over with --take-over",
+			   job, outcomes->newest, open->supervisor_pid,
+			   open->directory[0] ? ", in " : "", open->directory);
 }
 
 /* --- progress --- */

@@ -5,38 +5,10 @@
 #include "base/log.h"
 #include "restore.h"
 
-#include <ctype.h>
 #include <fnmatch.h>
+#include <regex.h>
+#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-
-static bool is_moved(const struct start *start, const char *path)
-{
-	for (size_t i = 0; i < start->plan.torn_count; i++)
-		if (text_equal(path, start->plan.torn[i].path))
-			return true;
-	return false;
-}
-
-/* The highest step among the files that stay and are no logs. The number of a picture is none.
- * *any: such a file stays. */
-static int64_t newest_step(const struct start *start, bool *any)
-{
-	int64_t newest = -1;
-
-	for (size_t i = 0; i < start->local.count; i++) {
-		const char *path = start->local.items[i].path;
-		int64_t step = step_of_path(path);
-
-		if (file_patterns_kind(start->request->patterns, path) != FILE_KIND_ORDINARY ||
-		    is_moved(start, path))
-			continue;
-		*any = true;
-		if (step > newest && !companion_file_is(path))
-			newest = step;
-	}
-	return newest;
-}
 
 /* Of the job that ran last in this directory: to the script, its files are as good as its own. */
 static void log_other_job(const struct start *start)
@@ -64,8 +36,6 @@ static int keep_local(struct start *start, struct err *err)
 {
 	struct resume_result *result = start->result;
 	const struct reconcile_plan *plan = &start->plan;
-	bool any = false;
-	int64_t step = newest_step(start, &any);
 
 	if (quarantine_files(start->workspace, plan->torn, plan->torn_count, err) < 0)
 		return -1;
@@ -76,14 +46,14 @@ static int keep_local(struct start *start, struct err *err)
 	if (plan->prune)
 		workspace_prune(start->workspace);
 	/* Nothing is left: the job must not be told that it resumes (REPRIEVE_RESUMING). */
-	if (plan->torn_count > 0 && !any)
+	if (plan->torn_count > 0 && !plan->any_left)
 		return 0;
 	result->kind = RESUME_KEPT;
 	result->from = result->attempt.start;
 	result->newer_than_store = plan->newer_than_store ||
 				   (plan->any_checkpoint && result->attempt.start_is_damaged);
 	if (start->of_earlier_start || !snapshot_id_is_none(result->attempt.start))
-		result->step = step;
+		result->step = plan->step;
 	return 0;
 }
 
@@ -237,43 +207,30 @@ static bool is_by_rank(const char *name)
  * needs that one. */
 static bool is_of_later_rank(const char *name)
 {
-	static const char *const words[] = {"rank", "shard"};
+	regex_t of_rank;
+	bool found;
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		for (const char *at = strcasestr(name, words[i]); at;
-		     at = strcasestr(at + 1, words[i])) {
-			const char *digits = at + strlen(words[i]);
-
-			digits += strspn(digits, "_-=.");
-			if (isdigit((unsigned char)*digits) && strtoul(digits, NULL, 10) > 0)
-				return true;
-		}
-	return false;
+	if (regcomp(&of_rank, "(rank|shard)[-_=.]*0*[1-9]", REG_EXTENDED | REG_ICASE) != 0)
+		abort();
+	found = regexec(&of_rank, name, 0, NULL, 0) == 0;
+	regfree(&of_rank);
+	return found;
 }
-
-/* --- directories with a marker --- */
 
 static char *directory_of(const char *path)
 {
-	return text_copy_n(path, (size_t)(text_last_part(path) - path));
+	const char *slash = strrchr(path, '/');
+
+	return text_copy_n(path, slash ? (size_t)(slash - path) : 0);
 }
 
 /* At any depth; but a marker that lies in the checkpoint directory itself says nothing of the
  * directories in it. */
 static bool is_below_marker(const struct path_set *directories, const char *path)
 {
-	auto_free char *directory = directory_of(path);
-	size_t length = strlen(directory);
-
-	if (length == 0)
-		return path_set_marks(directories, "");
-	while (length > 0) {
-		if (path_set_marks(directories, directory))
+	for (const struct path_entry *entry = directories->first; entry; entry = entry->next)
+		if (*entry->path ? path_set_is_below(path, entry->path) : !strchr(path, '/'))
 			return true;
-		for (length--; length > 0 && directory[length - 1] != '/';)
-			length--;
-		directory[length] = '\0';
-	}
 	return false;
 }
 
@@ -426,7 +383,6 @@ static int decide_and_place(struct start *start, struct err *err)
 	/* The user has named a snapshot, or the job crashes from the local checkpoint. */
 	if (request->policy == RESTORE_SPECIFIC || (has_start && starts_elsewhere(result)))
 		*action = RECONCILE_RESTORE;
-	log_debug("checkpoint directory: %s", start->plan.reason);
 	of_gang = request->gang.members > 1;
 	if (of_gang)
 		status = place_for_gang(start, err);

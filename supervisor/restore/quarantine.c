@@ -59,7 +59,7 @@ static void list_alone(const struct path_list *listed, struct path_set *alone)
 /* Were all of them written by the save under way at the end? Others may be the user's own. */
 static bool are_under_way(struct path_list *listed, const struct findings *findings)
 {
-	under_way_settle(listed, NULL, NULL);
+	left_files_settle(listed, NULL);
 	for (size_t i = 0; i < findings->count; i++) {
 		auto_free char *below = text_format("%s/", findings->items[i].path);
 

@@ -18,7 +18,14 @@ enum file_state {
 	FILE_BROKEN,
 };
 
+struct local_judgement;
+
+/* A local file, with what the record and the snapshot have under its name; NULL: nothing. */
 struct judged_file {
+	const struct local_judgement *all;
+	const char *path;
+	const struct snapshot_file *local, *recorded, *saved;
+	bool fixed; /* no other file is torn with it */
 	enum file_state state;
 	enum torn_reason reason; /* TORN, BROKEN */
 	int64_t step;            /* -1: it has none */
@@ -27,10 +34,15 @@ struct judged_file {
 struct local_judgement {
 	const struct reconcile_facts *facts;
 	struct path_set groups;
-	struct judged_file *files; /* as facts->local */
+	struct judged_file *files;
+	size_t count;
 	/* the highest step in the record and in the snapshot; -1: none */
 	int64_t recorded_step, saved_step;
 };
+
+#define each_file(file, judgement)                             \
+	for (struct judged_file * (file) = (judgement)->files; \
+	     (file) < (judgement)->files + (judgement)->count; (file)++)
 
 /* Marks of the checkpoints that have more than one file: see group_of(). */
 enum group_mark {
@@ -48,16 +60,10 @@ enum group_mark {
 	GROUP_PLACED = 32,
 };
 
-/* `files` NULL: they are not known. */
-static const struct snapshot_file *find_known(const struct snapshot_files *files, const char *path)
-{
-	return files ? file_list_find(files, path) : NULL;
-}
-
 /* Files that are written all the time, or that the user has excluded, decide nothing. */
 static bool local_is_of_checkpoint(const struct reconcile_facts *facts, const char *path)
 {
-	const struct snapshot_file *saved = find_known(facts->snapshot, path);
+	const struct snapshot_file *saved = file_list_find(facts->snapshot, path);
 
 	return file_patterns_kind(facts->patterns, path) == FILE_KIND_ORDINARY &&
 	       !(saved && saved->running);
@@ -115,41 +121,49 @@ static unsigned marks_of(const struct local_judgement *judgement, const char *pa
 	return *group ? path_set_marks(&judgement->groups, group) : 0;
 }
 
-static bool is_recorded(const struct reconcile_facts *facts, const struct snapshot_file *local)
+static bool is_fixed_name(const char *path)
 {
-	return facts->complete &&
-	       file_list_same_file(local, file_list_find(facts->complete, local->path));
+	auto_free char *group = group_of(path);
+
+	return !*group;
+}
+
+static bool is_recorded(const struct judged_file *file)
+{
+	return file_list_same_file(file->local, file->recorded);
 }
 
 /*
  * It is empty, and what the last supervisor here knew of it had content. Its writer has opened it
  * anew, and was killed before it wrote: so soon after that even the list does not have it yet.
  */
-static bool is_emptied(const struct reconcile_facts *facts, const struct snapshot_file *local)
+static bool is_emptied(const struct judged_file *file)
 {
-	const struct snapshot_file *known = find_known(facts->complete, local->path);
+	const struct snapshot_file *known = file->recorded ? file->recorded : file->saved;
 
-	if (!known)
-		known = find_known(facts->snapshot, local->path);
 	/* A list or a note may be emptied for good. */
-	return local->size == 0 && known && known->size > 0 && !companion_file_is(local->path);
+	return file->local->size == 0 && known && known->size > 0 && !companion_file_is(file->path);
 }
 
 /* Was it there before the save under way? */
-static bool is_known(const struct reconcile_facts *facts, const char *path)
+static bool is_known(const struct judged_file *file)
 {
-	return find_known(facts->complete, path) || find_known(facts->snapshot, path);
+	return file->recorded || file->saved;
 }
 
-static bool is_listed(const struct local_judgement *judgement, const char *path)
+static bool is_behind(const struct judged_file *file, const char *front)
 {
-	unsigned marks = marks_of(judgement, path);
+	return under_way_has_behind(file->all->facts->under_way, front, file->path);
+}
 
-	const struct reconcile_facts *facts = judgement->facts;
+static bool is_listed(const struct judged_file *file)
+{
+	unsigned marks = marks_of(file->all, file->path);
 
-	if (under_way_has_behind(facts->under_way, UNDER_WAY_WITH, path))
-		return is_known(facts, path);
-	return (under_way_has(facts->under_way, path) && !(marks & GROUP_PLACED)) ||
+	if (is_behind(file, UNDER_WAY_WITH))
+		return is_known(file);
+	return (under_way_has(file->all->facts->under_way, file->path) &&
+		!(marks & GROUP_PLACED)) ||
 	       (marks & GROUP_LISTED);
 }
 
@@ -204,16 +218,13 @@ static void mark_groups(struct local_judgement *judgement)
 	for (char *const *path = facts->moved; path && *path; path++)
 		if (!under_way_has_behind(facts->under_way, UNDER_WAY_ALONE, *path))
 			mark_group(judgement, *path, GROUP_REST);
-	for (size_t i = 0; i < facts->local->count; i++) {
-		const struct snapshot_file *local = &facts->local->items[i];
-
-		if (local_is_of_checkpoint(facts, local->path) && !is_recorded(facts, local) &&
-		    !under_way_has_behind(facts->under_way, UNDER_WAY_ALONE, local->path))
-			mark_group(judgement, local->path,
-				   is_emptied(facts, local)            ? GROUP_REST
-				   : is_listed(judgement, local->path) ? GROUP_TORN
-								       : GROUP_WRITTEN);
-	}
+	each_file (file, judgement)
+		if (file->state != FILE_PASSED_OVER && !is_recorded(file) &&
+		    !is_behind(file, UNDER_WAY_ALONE))
+			mark_group(judgement, file->path,
+				   is_emptied(file)  ? GROUP_REST
+				   : is_listed(file) ? GROUP_TORN
+						     : GROUP_WRITTEN);
 	for (size_t i = 0; facts->complete && i < facts->complete->count; i++) {
 		const char *path = facts->complete->items[i].path;
 
@@ -222,40 +233,26 @@ static void mark_groups(struct local_judgement *judgement)
 	}
 }
 
-static struct judged_file torn(enum torn_reason reason)
+static void judge_file(struct judged_file *file)
 {
-	return (struct judged_file){.state = FILE_TORN, .reason = reason};
-}
+	const struct path_set *whole = file->all->facts->whole;
+	unsigned group = marks_of(file->all, file->path);
 
-static struct judged_file judge_file(const struct local_judgement *judgement,
-				     const struct snapshot_file *local)
-{
-	const struct reconcile_facts *facts = judgement->facts;
-	bool recorded = is_recorded(facts, local);
-	unsigned group;
-
-	if (!local_is_of_checkpoint(facts, local->path))
-		return (struct judged_file){.state = FILE_PASSED_OVER};
-	group = marks_of(judgement, local->path);
-	if ((group & GROUP_TORN) || (!recorded && is_listed(judgement, local->path)))
-		return torn(facts->whole && path_set_marks(facts->whole, local->path)
-				    ? TORN_HALF
-				    : TORN_UNDER_WAY);
-	if (is_emptied(facts, local))
-		return torn(TORN_EMPTIED);
-	if (group & GROUP_REST)
-		return torn(TORN_REST);
+	if (file->state == FILE_PASSED_OVER)
+		return;
+	file->state = FILE_TORN;
+	if ((group & GROUP_TORN) || (!is_recorded(file) && is_listed(file)))
+		file->reason =
+			whole && path_set_marks(whole, file->path) ? TORN_HALF : TORN_UNDER_WAY;
+	else if (is_emptied(file))
+		file->reason = TORN_EMPTIED;
+	else if (group & GROUP_REST)
+		file->reason = TORN_REST;
 	/* One that was written anew meanwhile may have fewer files, or others. */
-	if ((group & (GROUP_REDUCED | GROUP_WRITTEN)) == GROUP_REDUCED)
-		return torn(TORN_REDUCED);
-	return (struct judged_file){.state = recorded ? FILE_INTACT : FILE_UNVOUCHED};
-}
-
-static bool is_fixed_name(const char *path)
-{
-	auto_free char *group = group_of(path);
-
-	return !*group;
+	else if ((group & (GROUP_REDUCED | GROUP_WRITTEN)) == GROUP_REDUCED)
+		file->reason = TORN_REDUCED;
+	else
+		file->state = is_recorded(file) ? FILE_INTACT : FILE_UNVOUCHED;
 }
 
 /* True if the snapshot has this file, under its name or under the one from before it was put
@@ -285,8 +282,8 @@ static bool would_mix(const struct reconcile_facts *facts, const char *path)
 
 bool reconcile_may_put_back(const struct reconcile_facts *facts, const char *path)
 {
-	const struct snapshot_file *known = find_known(facts->complete, path);
-	const struct snapshot_file *saved = find_known(facts->snapshot, path);
+	const struct snapshot_file *known = file_list_find(facts->complete, path);
+	const struct snapshot_file *saved = file_list_find(facts->snapshot, path);
 
 	/* Of names that are written over all the time the record has none. */
 	if (!saved || (known ? !file_list_same_file(known, saved) : !is_fixed_name(path)))
@@ -296,13 +293,9 @@ bool reconcile_may_put_back(const struct reconcile_facts *facts, const char *pat
 
 /* Torn under a fixed name, and it was there before the save under way. (A number that is written
  * over is moved aside: the job finds the one before.) */
-static bool is_written_over(const struct local_judgement *judgement, size_t i)
+static bool is_written_over(const struct judged_file *file)
 {
-	const struct reconcile_facts *facts = judgement->facts;
-	const char *path = facts->local->items[i].path;
-
-	return judgement->files[i].state == FILE_TORN && is_fixed_name(path) &&
-	       is_known(facts, path);
+	return file->state == FILE_TORN && file->fixed && is_known(file);
 }
 
 /* None comes back if one cannot: they may be of one save. And then those at rest that are of its
@@ -312,21 +305,18 @@ static void judge_written_over(struct local_judgement *judgement)
 	const struct reconcile_facts *facts = judgement->facts;
 	bool broken = false;
 
-	for (size_t i = 0; i < facts->local->count; i++)
-		broken |= is_written_over(judgement, i) &&
-			  !reconcile_may_put_back(facts, facts->local->items[i].path);
+	each_file (file, judgement)
+		broken |= is_written_over(file) && !reconcile_may_put_back(facts, file->path);
 	for (char *const *path = facts->moved; path && *path; path++)
 		broken |= is_fixed_name(*path) && under_way_has(facts->under_way, *path) &&
 			  !reconcile_may_put_back(facts, *path);
-	for (size_t i = 0; broken && i < facts->local->count; i++) {
-		struct judged_file *file = &judgement->files[i];
+	each_file (file, judgement) {
+		bool rest = file->state != FILE_PASSED_OVER && is_behind(file, UNDER_WAY_REST);
 
-		if (is_written_over(judgement, i))
-			file->state = FILE_BROKEN;
-		else if (file->state != FILE_PASSED_OVER &&
-			 under_way_has_behind(facts->under_way, UNDER_WAY_REST,
-					      facts->local->items[i].path))
-			*file = (struct judged_file){FILE_BROKEN, TORN_SET, file->step};
+		if (!broken || (!is_written_over(file) && !rest))
+			continue;
+		file->reason = is_written_over(file) ? file->reason : TORN_SET;
+		file->state = FILE_BROKEN;
 	}
 }
 
@@ -336,19 +326,16 @@ static void judge_written_over(struct local_judgement *judgement)
 
 /* Returns true if the file may be an output of the job: it was open at the end and has grown for a
  * while, and it is whole by its format (HDF5 that is flushed) or has no checkpoint's name. */
-static bool may_be_output(const struct local_judgement *judgement, size_t i)
+static bool may_be_output(const struct judged_file *file)
 {
-	const struct reconcile_facts *facts = judgement->facts;
-	const struct snapshot_file *file = &facts->local->items[i];
-	const char *path = file->path;
+	const struct snapshot_file *local = file->local;
 
-	return judgement->files[i].state == FILE_TORN &&
-	       (judgement->files[i].reason == TORN_HALF ||
-		(judgement->files[i].reason == TORN_UNDER_WAY &&
-		 !file_format_is_checkpoint_name(path) && !file_is_called_state(path))) &&
-	       !under_way_has_behind(facts->under_way, UNDER_WAY_WITH, path) &&
-	       judgement->files[i].step < 0 && file->born_ns != 0 &&
-	       file->mtime_ns - file->born_ns >= OUTPUT_AGE_NS;
+	return file->state == FILE_TORN &&
+	       (file->reason == TORN_HALF ||
+		(file->reason == TORN_UNDER_WAY && !file_format_is_checkpoint_name(file->path) &&
+		 !file_is_called_state(file->path))) &&
+	       !is_behind(file, UNDER_WAY_WITH) && file->step < 0 && local->born_ns != 0 &&
+	       local->mtime_ns - local->born_ns >= OUTPUT_AGE_NS;
 }
 
 /*
@@ -364,18 +351,15 @@ static void judge_outputs(struct local_judgement *judgement)
 	bool better = facts->abandoned || facts->of_other ||
 		      (facts->snapshot && count_checkpoint_files(facts, facts->snapshot) > 0);
 
-	for (size_t i = 0; i < facts->local->count && !better; i++) {
-		const char *path = facts->local->items[i].path;
-
-		better = judgement->files[i].state >= FILE_TORN
-				 ? !may_be_output(judgement, i)
-				 : judgement->files[i].state != FILE_PASSED_OVER &&
-					   (file_format_is_checkpoint_name(path) ||
-					    (!is_fixed_name(path) && !companion_file_is(path)));
-	}
-	for (size_t i = 0; i < facts->local->count && !better; i++)
-		if (judgement->files[i].state == FILE_TORN)
-			judgement->files[i].state = FILE_PASSED_OVER;
+	each_file (file, judgement)
+		better |= file->state >= FILE_TORN
+				  ? !may_be_output(file)
+				  : file->state != FILE_PASSED_OVER &&
+					    (file_format_is_checkpoint_name(file->path) ||
+					     (!file->fixed && !companion_file_is(file->path)));
+	each_file (file, judgement)
+		if (file->state == FILE_TORN && !better)
+			file->state = FILE_PASSED_OVER;
 }
 
 static void local_files_judge(const struct reconcile_facts *facts,
@@ -384,14 +368,28 @@ static void local_files_judge(const struct reconcile_facts *facts,
 	*judgement = (struct local_judgement){
 		.facts = facts,
 		.files = memory_new((facts->local->count + 1) * sizeof(struct judged_file)),
+		.count = facts->local->count,
 		.recorded_step = highest_step(facts, facts->complete),
 		.saved_step = highest_step(facts, facts->snapshot),
 	};
-	mark_groups(judgement);
-	for (size_t i = 0; i < facts->local->count; i++) {
-		judgement->files[i] = judge_file(judgement, &facts->local->items[i]);
-		judgement->files[i].step = step_of_path(facts->local->items[i].path);
+	for (size_t i = 0; i < judgement->count; i++) {
+		const char *path = facts->local->items[i].path;
+
+		judgement->files[i] = (struct judged_file){
+			.all = judgement,
+			.path = path,
+			.local = &facts->local->items[i],
+			.recorded = file_list_find(facts->complete, path),
+			.saved = file_list_find(facts->snapshot, path),
+			.fixed = is_fixed_name(path),
+			.state = local_is_of_checkpoint(facts, path) ? FILE_UNVOUCHED
+								     : FILE_PASSED_OVER,
+			.step = step_of_path(path),
+		};
 	}
+	mark_groups(judgement);
+	each_file (file, judgement)
+		judge_file(file);
 	judge_written_over(judgement);
 	judge_outputs(judgement);
 }
@@ -421,26 +419,24 @@ static bool local_equals_snapshot(const struct reconcile_facts *facts)
 }
 
 static bool any(const struct local_judgement *judgement,
-		bool (*has)(const struct local_judgement *judgement, size_t i))
+		bool (*has)(const struct judged_file *file))
 {
-	for (size_t i = 0; i < judgement->facts->local->count; i++)
-		if (has(judgement, i))
+	each_file (file, judgement)
+		if (has(file))
 			return true;
 	return false;
 }
 
-static bool is_intact(const struct local_judgement *judgement, size_t i)
+static bool is_intact(const struct judged_file *file)
 {
-	return judgement->files[i].state == FILE_INTACT;
+	return file->state == FILE_INTACT;
 }
 
 /* What a framework leaves behind under a temporary name is nothing to resume from. */
-static bool may_be_used(const struct local_judgement *judgement, size_t i)
+static bool may_be_used(const struct judged_file *file)
 {
-	const struct reconcile_facts *facts = judgement->facts;
-
-	return judgement->files[i].state == FILE_UNVOUCHED &&
-	       !profile_is_temporary_path(facts->profile, facts->local->items[i].path);
+	return file->state == FILE_UNVOUCHED &&
+	       !profile_is_temporary_path(file->all->facts->profile, file->path);
 }
 
 static bool is_same_but_digits(const char *one, const char *other)
@@ -458,48 +454,39 @@ static bool is_same_but_digits(const char *one, const char *other)
 
 /* Returns true if the file has replaced the recorded one, which is gone: it is newer, and its name
  * differs in digits only, as the dates of CKPT+2026-11-30+18-40-00/ do. */
-static bool succeeds(const struct reconcile_facts *facts, const struct snapshot_file *local,
-		     const struct snapshot_file *recorded)
+static bool succeeds(const struct judged_file *file, const struct snapshot_file *recorded)
 {
-	return local->mtime_ns > recorded->mtime_ns &&
-	       is_same_but_digits(local->path, recorded->path) &&
-	       !file_list_find(facts->local, recorded->path) &&
-	       !file_list_find(facts->complete, local->path);
+	return !file->recorded && file->local->mtime_ns > recorded->mtime_ns &&
+	       is_same_but_digits(file->path, recorded->path) &&
+	       !file_list_find(file->all->facts->local, recorded->path);
 }
 
-static bool is_successor(const struct reconcile_facts *facts, const struct snapshot_file *local)
+static bool is_successor(const struct judged_file *file)
 {
-	for (size_t i = 0; facts->complete && i < facts->complete->count; i++)
-		if (succeeds(facts, local, &facts->complete->items[i]))
+	const struct snapshot_files *complete = file->all->facts->complete;
+
+	for (size_t i = 0; complete && i < complete->count; i++)
+		if (succeeds(file, &complete->items[i]))
 			return true;
 	return false;
 }
 
 /* A checkpoint that became complete after the record: with a higher number than what is recorded
  * and saved; or a recorded name with new content. */
-static bool is_newer(const struct local_judgement *judgement, size_t i)
+static bool is_newer(const struct judged_file *file)
 {
-	const struct reconcile_facts *facts = judgement->facts;
-	const struct judged_file *file = &judgement->files[i];
-	const char *path = facts->local->items[i].path;
-
-	if (!may_be_used(judgement, i))
+	if (!may_be_used(file))
 		return false;
 	if (file->step < 0)
-		return find_known(facts->complete, path) ||
-		       is_successor(facts, &facts->local->items[i]);
-	return file->step > judgement->recorded_step && file->step > judgement->saved_step;
+		return file->recorded || is_successor(file);
+	return file->step > file->all->recorded_step && file->step > file->all->saved_step;
 }
 
 /* Has the store no copy of it, though it stays and the job may resume from it? */
-static bool is_unsaved(const struct local_judgement *judgement, size_t i)
+static bool is_unsaved(const struct judged_file *file)
 {
-	const struct snapshot_files *snapshot = judgement->facts->snapshot;
-
-	return may_be_used(judgement, i) &&
-	       (!snapshot || is_newer(judgement, i) ||
-		(judgement->files[i].step < 0 &&
-		 !file_list_find(snapshot, judgement->facts->local->items[i].path)));
+	return may_be_used(file) &&
+	       (!file->all->facts->snapshot || is_newer(file) || (file->step < 0 && !file->saved));
 }
 
 static bool is_moved(const struct reconcile_facts *facts, const char *path)
@@ -513,10 +500,8 @@ static bool is_moved(const struct reconcile_facts *facts, const char *path)
 static bool has_successor(const struct local_judgement *judgement,
 			  const struct snapshot_file *recorded)
 {
-	const struct reconcile_facts *facts = judgement->facts;
-
-	for (size_t i = 0; i < facts->local->count; i++)
-		if (may_be_used(judgement, i) && succeeds(facts, &facts->local->items[i], recorded))
+	each_file (file, judgement)
+		if (may_be_used(file) && succeeds(file, recorded))
 			return true;
 	return false;
 }
@@ -542,121 +527,108 @@ static bool misses_newest_checkpoint(const struct local_judgement *judgement)
 }
 
 /* A file that is later than what the snapshot has: by its number, or a fixed name by its time. */
-static bool is_ahead(const struct local_judgement *judgement, size_t i)
+static bool is_ahead(const struct judged_file *file)
 {
-	const struct reconcile_facts *facts = judgement->facts;
-	const struct judged_file *file = &judgement->files[i];
-	const struct snapshot_file *local = &facts->local->items[i], *saved;
-
-	if (file->state != FILE_INTACT && !may_be_used(judgement, i))
+	if (file->state != FILE_INTACT && !may_be_used(file))
 		return false;
 	if (file->step >= 0)
-		return file->step > judgement->saved_step;
-	saved = find_known(facts->snapshot, local->path);
-	return saved && local->mtime_ns > saved->mtime_ns;
+		return file->step > file->all->saved_step;
+	return file->saved && file->local->mtime_ns > file->saved->mtime_ns;
 }
 
-static bool is_only_here(const struct local_judgement *judgement, size_t i)
+static bool is_only_here(const struct judged_file *file)
 {
-	const struct snapshot_files *snapshot = judgement->facts->snapshot;
-	const struct snapshot_file *local = &judgement->facts->local->items[i];
-
-	return judgement->files[i].state != FILE_PASSED_OVER &&
-	       !(snapshot && file_list_same_file(local, file_list_find(snapshot, local->path)));
+	return file->state != FILE_PASSED_OVER && !file_list_same_file(file->local, file->saved);
 }
 
 /* Named is the one that the others go with. */
-static void add_torn(struct files_aside *aside, const struct local_judgement *judgement, size_t i)
+static void add_torn(struct files_aside *aside, const struct judged_file *file)
 {
-	enum torn_reason reason = judgement->files[i].reason;
-
 	aside->torn_count++;
-	aside->of_two_saves |= reason == TORN_SET;
-	if (aside->torn && (aside->reason != TORN_SET || reason == TORN_SET))
+	aside->of_two_saves |= file->reason == TORN_SET;
+	if (aside->torn && (aside->reason != TORN_SET || file->reason == TORN_SET))
 		return;
-	aside->torn = judgement->facts->local->items[i].path;
-	aside->reason = reason;
+	aside->torn = file->path;
+	aside->reason = file->reason;
 }
 
 static struct files_aside files_aside(const struct local_judgement *judgement)
 {
 	struct files_aside aside = {.newer = any(judgement, is_ahead), .step = -1};
 
-	for (size_t i = 0; i < judgement->facts->local->count; i++) {
-		const struct judged_file *file = &judgement->files[i];
-		bool only_here = is_only_here(judgement, i);
+	each_file (file, judgement) {
+		bool only_here = is_only_here(file);
 
 		if (file->state >= FILE_TORN && only_here)
-			add_torn(&aside, judgement, i);
+			add_torn(&aside, file);
 		if (file->state >= FILE_TORN)
 			continue;
 		aside.usable += only_here;
-		if ((aside.newer ? is_ahead(judgement, i) : only_here) && file->step > aside.step)
+		if ((aside.newer ? is_ahead(file) : only_here) && file->step > aside.step)
 			aside.step = file->step;
 	}
 	return aside;
 }
 
-/* Why the snapshot must replace the local files; NULL: they are as good. */
-static const char *why_restore(const struct local_judgement *judgement, int age)
+/* Must the snapshot replace the local files? `age`: how the record compares with it. */
+static bool must_restore(const struct local_judgement *judgement, int age)
 {
-	if (age < 0)
-		return "the local files are of an older attempt";
-	if (judgement->facts->abandoned)
-		return "the local checkpoint was left on purpose";
-	if (!judgement->facts->snapshot)
-		return NULL;
-	if (judgement->facts->of_other && !any(judgement, is_ahead))
-		return "the local files are another job's, and not newer";
-	/* The store has this very checkpoint, and all of its files. */
+	const struct reconcile_facts *facts = judgement->facts;
+
+	/* They are of an older attempt, or were left on purpose. */
+	if (age < 0 || facts->abandoned)
+		return true;
+	if (!facts->snapshot)
+		return false;
+	/* Files of the newest checkpoint are gone, and the store has all of them. */
 	if (age == 0 && misses_newest_checkpoint(judgement))
-		return "local files of the newest checkpoint are gone";
-	if (!any(judgement, is_intact) && !any(judgement, is_newer))
-		return "no complete local checkpoint is left";
-	return NULL;
+		return true;
+	return (facts->of_other && !any(judgement, is_ahead)) ||
+	       (!any(judgement, is_intact) && !any(judgement, is_newer));
 }
 
 static void keep_local_files(const struct local_judgement *judgement, struct reconcile_plan *plan)
 {
-	const struct snapshot_files *local = judgement->facts->local;
-
 	plan->action = RECONCILE_KEEP;
-	plan->torn = memory_new((local->count + 1) * sizeof(plan->torn[0]));
-	for (size_t i = 0; i < local->count; i++)
-		if (judgement->files[i].state == FILE_TORN)
-			plan->torn[plan->torn_count++] = (struct torn_file){
-				text_copy(local->items[i].path),
-				judgement->files[i].reason,
-			};
-	for (size_t i = local->count; i-- > 0;)
-		if (judgement->files[i].state == FILE_BROKEN &&
-		    judgement->files[i].reason != TORN_SET)
-			plan->broken = local->items[i].path;
+	plan->torn = memory_new((judgement->count + 1) * sizeof(plan->torn[0]));
+	each_file (file, judgement) {
+		if (file->state == FILE_TORN)
+			plan->torn[plan->torn_count++] =
+				(struct torn_file){text_copy(file->path), file->reason};
+		if (file->state == FILE_BROKEN && file->reason != TORN_SET && !plan->broken)
+			plan->broken = file->path;
+	}
 	plan->prune = judgement->facts->complete || plan->torn_count > 0;
+}
+
+static void note_what_stays(const struct local_judgement *judgement, struct reconcile_plan *plan)
+{
+	plan->step = -1;
+	each_file (file, judgement) {
+		if ((file->state == FILE_TORN && plan->torn_count > 0) ||
+		    file_patterns_kind(judgement->facts->patterns, file->path) !=
+			    FILE_KIND_ORDINARY)
+			continue;
+		plan->any_left = true;
+		if (file->step > plan->step && !companion_file_is(file->path))
+			plan->step = file->step;
+	}
 }
 
 static void decide_with_record(const struct local_judgement *judgement, struct reconcile_plan *plan)
 {
 	const struct reconcile_facts *facts = judgement->facts;
 	int age = facts->of_other ? 0 : snapshot_id_compare(facts->complete_id, facts->start);
-	bool unsaved = any(judgement, is_unsaved);
+	bool newer = any(judgement, is_unsaved) ||
+		     ((age > 0 || facts->of_other) && any(judgement, is_intact));
 
 	plan->action = RECONCILE_RESTORE;
-	plan->reason = why_restore(judgement, age);
-	if (plan->reason)
+	/* After a restart of the machine, what the store has is compared with it byte by byte: a
+	 * restore takes from here what is equal. */
+	if (must_restore(judgement, age) || (facts->rebooted && !newer && facts->snapshot))
 		return;
 	keep_local_files(judgement, plan);
-	plan->newer_than_store =
-		unsaved || ((age > 0 || facts->of_other) && any(judgement, is_intact));
-	plan->reason = plan->newer_than_store ? "the local checkpoint is newer than the store's"
-					      : "the local checkpoint is the newest one";
-	/* What the store has is compared with it byte by byte: a restore takes from here what is
-	 * equal. */
-	if (facts->rebooted && !plan->newer_than_store && facts->snapshot) {
-		reconcile_plan_release(plan);
-		plan->action = RECONCILE_RESTORE;
-		plan->reason = "the machine was restarted since the local checkpoint was written";
-	}
+	plan->newer_than_store = newer;
 }
 
 /* A journal, a database or a state that is never closed is all that the job has, and here it is no
@@ -688,23 +660,17 @@ void reconcile_decide(const struct reconcile_facts *facts, struct reconcile_plan
 	local_files_judge(facts, &judgement);
 	if (only_running_files_go_on(facts)) {
 		keep_local_files(&judgement, plan);
-		plan->reason = "the local files have gone on since the newest snapshot";
 	} else if (count_checkpoint_files(facts, facts->local) == 0) {
 		plan->action = facts->snapshot ? RECONCILE_RESTORE : RECONCILE_FRESH;
-		plan->reason = "the checkpoint directory has no checkpoint";
 	} else if (facts->complete) {
 		decide_with_record(&judgement, plan);
 	} else if (!facts->snapshot) {
 		keep_local_files(&judgement, plan);
 		plan->newer_than_store = any(&judgement, is_unsaved);
-		plan->reason = "files were here before the first attempt";
-	} else if (local_equals_snapshot(facts)) {
-		plan->action = RECONCILE_KEEP;
-		plan->reason = "the local checkpoint is the newest one";
 	} else {
-		plan->action = RECONCILE_RESTORE;
-		plan->reason = "no record says that the local files are complete";
+		plan->action = local_equals_snapshot(facts) ? RECONCILE_KEEP : RECONCILE_RESTORE;
 	}
+	note_what_stays(&judgement, plan);
 	plan->aside = files_aside(&judgement);
 	plan->any_checkpoint = plan->action == RECONCILE_KEEP ||
 			       (facts->snapshot && count_checkpoint_files(facts, facts->snapshot));
@@ -752,8 +718,6 @@ bool left_file_stays(const struct left_file *file)
 {
 	if (text_equal(file->front, UNDER_WAY_CLOSED))
 		return (file->content & CONTENT_VALID) || !file->rebooted;
-	if (file->lacks)
-		return false;
 	if (file->content & CONTENT_END_OF_ALL)
 		return true;
 	if (is_shorter(file->size, file->before))
@@ -762,101 +726,74 @@ bool left_file_stays(const struct left_file *file)
 	       (text_equal(file->front, UNDER_WAY_UNSEEN) && !file->rebooted);
 }
 
-/* The key of the newest checkpoint of its kind before it; NULL: there is none. The caller frees. */
-static char *key_before_of(const struct snapshot_files *files, const char *path)
+/* The newest file that has the same name as `name` gives it, and a lower number; for a fixed name
+ * itself. NULL: there is none. */
+static const struct snapshot_file *file_before(const struct snapshot_files *files, const char *path,
+					       char *(*name)(const char *path))
 {
-	auto_free char *kind = checkpoint_name_family(path);
+	auto_free char *own = name(path);
 	int64_t step = step_of_path(path), newest = -1;
-	const char *found = NULL;
+	const struct snapshot_file *found = NULL;
 
 	for (size_t i = 0; files && i < files->count; i++) {
-		auto_free char *other = checkpoint_name_family(files->items[i].path);
+		auto_free char *other = name(files->items[i].path);
 		int64_t of_other = step_of_path(files->items[i].path);
 
-		if (of_other < step && of_other > newest && text_equal(kind, other)) {
-			newest = of_other;
-			found = files->items[i].path;
-		}
-	}
-	return found ? checkpoint_name_key(found) : NULL;
-}
-
-/* Of the file that the job wrote before this one under its name, numbers aside: the same fixed
- * name, or the number before. 0: there is none. */
-static uint64_t size_before(const struct snapshot_files *files, const char *path)
-{
-	auto_free char *name = checkpoint_name_template(path);
-	int64_t step = step_of_path(path), newest = -1;
-	uint64_t size = 0;
-
-	for (size_t i = 0; files && i < files->count; i++) {
-		auto_free char *other = checkpoint_name_template(files->items[i].path);
-		int64_t of_other = step_of_path(files->items[i].path);
-
-		if (!text_equal(name, other) || (step >= 0 && of_other >= step) ||
-		    of_other < newest)
+		if (!text_equal(own, other) || (step >= 0 && of_other >= step) || of_other < newest)
 			continue;
 		newest = of_other;
-		size = files->items[i].size;
+		found = &files->items[i];
 	}
-	return size;
+	return found;
 }
 
-/* A file of a checkpoint, with what its name and that of another one have in common. */
-struct named {
-	char *name;
-	uint64_t size;
-};
-
-/* Those of the checkpoint with this key. The caller releases them. */
-static struct named *list_named(const struct snapshot_files *files, const char *key, size_t *count)
+/* 0: the job wrote none before it. */
+static uint64_t size_before(const struct snapshot_files *files, const char *path)
 {
-	struct named *named = memory_new((files->count + 1) * sizeof(*named));
+	const struct snapshot_file *before = file_before(files, path, checkpoint_name_template);
 
-	*count = 0;
+	return before ? before->size : 0;
+}
+
+/* The files that have this key, by their names without numbers; sorted. */
+static void list_named(const struct snapshot_files *files, const char *key,
+		       struct snapshot_files *named)
+{
 	for (size_t i = 0; i < files->count; i++) {
-		const char *path = files->items[i].path;
-		auto_free char *other = checkpoint_name_key(path);
+		const struct snapshot_file *file = &files->items[i];
+		auto_free char *other = checkpoint_name_key(file->path);
 
 		if (text_equal(key, other))
-			named[(*count)++] = (struct named){checkpoint_name_template(path),
-							   files->items[i].size};
+			file_list_add(named, (struct snapshot_file){
+						     .path = checkpoint_name_template(file->path),
+						     .size = file->size,
+					     });
 	}
-	return named;
+	file_list_sort(named);
 }
 
-static void named_release(struct named *named, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		free(named[i].name);
-	free(named);
-}
-
-static bool is_all_of(const struct named *own, size_t own_count, const struct named *before)
-{
-	for (size_t i = 0; i < own_count; i++)
-		if (text_equal(own[i].name, before->name))
-			return !is_shorter(own[i].size, before->size);
-	return companion_file_is(before->name) || companion_file_is_result(before->name);
-}
-
-/* What is measured of a checkpoint may come later. */
+/* Does the checkpoint lack a name that the one before it had, or is it shorter? What is measured of
+ * a checkpoint may come later. */
 static bool lacks_of_number(const struct reconcile_facts *facts, const struct snapshot_files *known,
 			    const char *path)
 {
-	auto_free char *key = checkpoint_name_key(path), *key_before = key_before_of(known, path);
-	size_t own_count, count;
-	struct named *own, *before;
+	auto_(snapshot_files_release) struct snapshot_files here = {0}, there = {0};
+	const struct snapshot_file *before = file_before(known, path, checkpoint_name_family);
+	auto_free char *key = checkpoint_name_key(path);
+	auto_free char *key_before = before ? checkpoint_name_key(before->path) : NULL;
 	bool lacks = false;
 
-	if (!key_before)
+	if (!before)
 		return false;
-	own = list_named(facts->local, key, &own_count);
-	before = list_named(known, key_before, &count);
-	for (size_t i = 0; i < count && !lacks; i++)
-		lacks = !is_all_of(own, own_count, &before[i]);
-	named_release(own, own_count);
-	named_release(before, count);
+	list_named(facts->local, key, &here);
+	list_named(known, key_before, &there);
+	for (size_t i = 0; i < there.count && !lacks; i++) {
+		const char *name = there.items[i].path;
+		const struct snapshot_file *own = file_list_find(&here, name);
+
+		lacks = own ? is_shorter(own->size, there.items[i].size)
+			    : !companion_file_is(name) && !companion_file_is_result(name);
+	}
 	return lacks;
 }
 
@@ -871,7 +808,7 @@ static bool lacks_of_set(const struct reconcile_facts *facts, const struct path_
 			continue;
 		path += strlen(UNDER_WAY_REST);
 		here = file_list_find(facts->local, path);
-		known = facts->complete ? file_list_find(facts->complete, path) : NULL;
+		known = file_list_find(facts->complete, path);
 		if (!here || !known || file_list_same_file(here, known) ||
 		    is_shorter(here->size, known->size))
 			return true;
@@ -879,36 +816,19 @@ static bool lacks_of_set(const struct reconcile_facts *facts, const struct path_
 	return false;
 }
 
-struct settling {
-	const struct reconcile_facts *facts;
-	const struct path_list *list;
-	/* by the key of a save */
-	struct path_set lack;
-};
-
-enum lack_mark {
-	LACK_ASKED = 1,
-	LACK_FOUND = 2,
-};
-
-/* The same for each file of a save, of which there may be many. */
-static bool lacks(struct settling *settling, const struct snapshot_files *known, const char *path)
+/* Does a file of this save lack what was there before? */
+static bool lacks(const struct reconcile_facts *facts, const struct path_list *list,
+		  const char *path)
 {
-	auto_free char *key = checkpoint_name_key(path);
-	auto_free char *save = text_format("=%s", key);
+	const struct snapshot_files *known =
+		size_before(facts->complete, path) > 0 ? facts->complete : facts->snapshot;
 
-	if (path_set_marks(&settling->lack, save) == 0 &&
-	    (*key ? lacks_of_number(settling->facts, known, path)
-		  : lacks_of_set(settling->facts, settling->list)))
-		path_set_mark(&settling->lack, save, LACK_FOUND);
-	path_set_mark(&settling->lack, save, LACK_ASKED);
-	return path_set_marks(&settling->lack, save) & LACK_FOUND;
+	return is_fixed_name(path) ? lacks_of_set(facts, list)
+				   : lacks_of_number(facts, known, path);
 }
 
-static bool stays(void *arg, const char *path, const char *front)
+static bool stays(const struct reconcile_facts *facts, const char *path, const char *front)
 {
-	struct settling *settling = arg;
-	const struct reconcile_facts *facts = settling->facts;
 	const struct snapshot_file *here = file_list_find(facts->local, path);
 	struct left_file file = {
 		.front = front,
@@ -917,21 +837,81 @@ static bool stays(void *arg, const char *path, const char *front)
 		.size = here ? here->size : 0,
 		.before = size_before(facts->complete, path),
 	};
-	const struct snapshot_files *known = file.before > 0 ? facts->complete : facts->snapshot;
 
-	/* Torn by its content: with it goes the rest of its save. */
-	if (is_moved(facts, path))
-		return false;
 	if (file.before == 0)
 		file.before = size_before(facts->snapshot, path);
-	file.lacks = text_equal(front, UNDER_WAY_UNSEEN) && lacks(settling, known, path);
-	return left_file_stays(&file);
+	/* Torn by its content: with it goes the rest of its save. */
+	return !is_moved(facts, path) && left_file_stays(&file);
+}
+
+/* The save of a file: its number, or that of the fixed names. */
+static char *save_of(const char *path)
+{
+	auto_free char *key = checkpoint_name_key(path);
+
+	return text_format("=%s", key);
+}
+
+enum save_mark {
+	SAVE_ASKED = 1,
+	SAVE_TORN = 2,
+};
+
+/* May a file behind this front stay? */
+static bool front_may_stay(const char *front)
+{
+	return text_equal(front, UNDER_WAY_CLOSED) || text_equal(front, UNDER_WAY_UNLESS_WHOLE) ||
+	       text_equal(front, UNDER_WAY_UNSEEN);
+}
+
+/* What a save lacks is asked once, because it may have many files. */
+static void mark_torn_saves(const struct path_list *list, const struct reconcile_facts *facts,
+			    struct path_set *saves)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const char *front, *path = under_way_path(list->paths[i], &front);
+		auto_free char *save = save_of(path);
+		bool asks = facts && text_equal(front, UNDER_WAY_UNSEEN) &&
+			    !path_set_marks(saves, save);
+
+		if (!front_may_stay(front))
+			continue;
+		path_set_mark(saves, save, SAVE_ASKED);
+		if (!facts || (asks && lacks(facts, list, path)) || !stays(facts, path, front))
+			path_set_mark(saves, save, SAVE_TORN);
+	}
+}
+
+/* A fixed name that is torn, or that has not been written in this save yet. */
+static bool is_torn_fixed_name(const struct reconcile_facts *facts, const char *path,
+			       const char *front)
+{
+	if (text_equal(front, UNDER_WAY_WITH))
+		return !facts || !stays(facts, path, UNDER_WAY_CLOSED);
+	return text_equal(front, UNDER_WAY_REST) ||
+	       ((!*front || front_may_stay(front)) && is_fixed_name(path));
 }
 
 void left_files_settle(struct path_list *list, const struct reconcile_facts *facts)
 {
-	struct settling settling = {.facts = facts, .list = list};
+	auto_(path_set_release) struct path_set saves = {0};
+	struct path_list left = {0}, with = {0};
+	bool fixed = false;
 
-	under_way_settle(list, stays, &settling);
-	path_set_release(&settling.lack);
+	mark_torn_saves(list, facts, &saves);
+	for (size_t i = 0; i < list->count; i++) {
+		const char *front, *path = under_way_path(list->paths[i], &front);
+		auto_free char *save = save_of(path);
+
+		if (front_may_stay(front) && !(path_set_marks(&saves, save) & SAVE_TORN))
+			continue;
+		fixed |= is_torn_fixed_name(facts, path, front);
+		path_list_add(text_equal(front, UNDER_WAY_WITH) ? &with : &left,
+			      front_may_stay(front) ? path : list->paths[i]);
+	}
+	for (size_t i = 0; i < with.count && fixed; i++)
+		path_list_add(&left, with.paths[i]);
+	path_list_free(with.paths);
+	path_list_free(list->paths);
+	*list = left;
 }

@@ -105,9 +105,12 @@ struct reconcile_plan {
 	/* KEEP: written over by the save under way, and no snapshot has what it was: it stays; the
 	 * first one, borrowed from facts->local; NULL: none */
 	const char *broken;
+	/* KEEP: a file stays that the user has not excluded and that is no log; the highest step of
+	 * those, -1: none has one. The number of a picture is none. */
+	bool any_left;
+	int64_t step;
 	bool prune; /* KEEP: empty directories are remains of an interrupted save: remove them */
 	struct files_aside aside; /* RESTORE: what has to make room */
-	const char *reason;       /* for the log; static */
 };
 
 /* Has the snapshot exactly what lay under this name before the save under way at the end, so that
@@ -140,8 +143,6 @@ struct left_file {
 	unsigned content;
 	/* its size, and that of the one before it, by its name; 0: there is none */
 	uint64_t size, before;
-	/* a file that the save before had beside it is not there, or is still that one */
-	bool lacks;
 };
 
 /*
@@ -151,7 +152,13 @@ struct left_file {
  */
 bool left_file_stays(const struct left_file *file);
 
-/* under_way_settle() by this rule. `complete` may be of any job; `whole`: enum content_mark. */
+/*
+ * Removes the files that stay by this rule from the list, and what stands in front of the others.
+ * Of one save, none stays if one does not, or if a file that the save before had beside one that
+ * nobody saw is not there, or is still that one. Those behind UNDER_WAY_WITH, which are closed,
+ * stay if all fixed names do, and none is still to come (UNDER_WAY_REST). `complete` may be of any
+ * job; `whole`: enum content_mark. `facts` NULL: none stays.
+ */
 void left_files_settle(struct path_list *list, const struct reconcile_facts *facts);
 
 #endif

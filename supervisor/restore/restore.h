@@ -147,13 +147,8 @@ int attempt_outcomes_read(struct storage *storage, const struct restart_rules *r
  */
 char *attempt_outcomes_refusal(const struct attempt_outcomes *attempt_outcomes, const char *job);
 
-/* PURE. Whom this start takes over from: of an attempt that `runs_here` for certain, or that may
- * still run elsewhere; NULL: from nobody. The caller frees. */
-char *attempt_outcomes_takeover(const struct attempt_outcomes *attempt_outcomes, const char *job,
-				bool runs_here);
-
-/* PURE. Returns the refusal of a start whose newest attempt still runs on this machine. The caller
- * frees. */
+/* Returns the refusal of a start whose newest attempt still runs on this machine; NULL: it does
+ * not. The caller frees. */
 char *attempt_outcomes_living(const struct attempt_outcomes *attempt_outcomes, const char *job);
 
 /* Does the supervisor of an attempt without an end record still live? The attempt's records cannot

@@ -238,15 +238,12 @@ int resume_claim(struct start *start, const uint32_t *after, struct err *err)
 	if (decision->action == RESTART_ROLL_BACK)
 		claim.avoid = decision->snapshot;
 	if (decision->action == RESTART_REVERT) {
-		struct claim again = {
-			.policy = RESTORE_SPECIFIC,
-			.this_one = decision->snapshot,
-			.about = start->request->about,
-			.is_next = claim.is_next,
-			.after = claim.after,
-			.restores = claim.restores,
-		};
+		struct claim again = claim;
 
+		again.local = (struct snapshot_id){0};
+		again.passed_over_count = 0;
+		again.policy = RESTORE_SPECIFIC;
+		again.this_one = decision->snapshot;
 		if (storage_claim(start->result->storage, &again, &start->result->attempt,
 				  start->cancel, &own) == 0)
 			return 0;
@@ -432,9 +429,7 @@ static char *living_before(struct start *start)
 			return NULL;
 		before = &late;
 	}
-	return attempt_life_of(&before->open, start->request->job) == ATTEMPT_LIVES_HERE
-		       ? attempt_outcomes_living(before, start->request->job)
-		       : NULL;
+	return attempt_outcomes_living(before, start->request->job);
 }
 
 /* Under any --restore policy: the claim would end the previous attempt's save, and a later start
@@ -835,20 +830,22 @@ static void log_takeover(const struct resume_request *request, const struct resu
 {
 	const struct attempt_outcomes *outcomes = &resume->attempt_outcomes;
 	const struct open_attempt *open = &outcomes->open;
-	auto_free char *text = NULL;
+	const char *host = open->host[0] ? open->host : "another machine";
+	const char *created = open->created[0] ? open->created : "an unknown time";
 	enum attempt_life life;
 
 	if (!open->is_open || request->gang.member > 0 ||
 	    resume->predecessor.attempt == outcomes->newest)
 		return;
 	life = attempt_life_of(open, request->job);
-	if (life == ATTEMPT_IS_GONE)
-		return;
-	text = attempt_outcomes_takeover(outcomes, request->job, life == ATTEMPT_LIVES_HERE);
 	if (life == ATTEMPT_LIVES_HERE)
-		log_warn("%s", text);
-	else
-		log_note("%s", text);
+		log_warn("job %s is running on %s since %s (attempt %u, process %d): this start "
+			 "takes it over, and what that one saves from now on is not used",
+			 request->job, host, created, outcomes->newest, open->supervisor_pid);
+	else if (life == ATTEMPT_MAY_LIVE)
+		log_note("job %s: attempt %u, on %s since %s, has left no end record; if it still "
+			 "runs, this start takes it over",
+			 request->job, outcomes->newest, host, created);
 }
 
 bool resume_log_decision(const struct resume_request *request, const struct resume_result *resume,

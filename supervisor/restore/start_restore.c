@@ -390,71 +390,6 @@ static bool is_running(const struct snapshot_file *file, const struct file_patte
 	return file->running || file_patterns_kind(patterns, file->path) != FILE_KIND_ORDINARY;
 }
 
-/* --- the files that stay --- */
-
-/* A file of a numbered checkpoint: its kind, and its number. */
-struct numbered_file {
-	char *kind;
-	int64_t number;
-};
-
-struct staying {
-	struct numbered_file *files; /* by kind, then by number */
-	size_t count;
-};
-
-static void staying_release(struct staying *staying)
-{
-	for (size_t i = 0; i < staying->count; i++)
-		free(staying->files[i].kind);
-	free(staying->files);
-}
-AUTO(struct staying, staying_release);
-
-static int compare_numbered_files(const void *a, const void *b)
-{
-	const struct numbered_file *first = a, *second = b;
-	int by_kind = strcmp(first->kind, second->kind);
-
-	return by_kind != 0 ? by_kind
-			    : (first->number > second->number) - (first->number < second->number);
-}
-
-static void collect_staying(const struct snapshot_files *files, const struct path_set *left_out,
-			    struct staying *staying)
-{
-	staying->files = memory_new((files->count + 1) * sizeof(*staying->files));
-	for (size_t i = 0; i < files->count; i++) {
-		const char *path = files->items[i].path;
-		struct checkpoint_name name = checkpoint_name_parse(path);
-
-		if (name.certain && !path_set_marks(left_out, path))
-			staying->files[staying->count++] =
-				(struct numbered_file){checkpoint_name_template(path), name.number};
-	}
-	qsort(staying->files, staying->count, sizeof(*staying->files), compare_numbered_files);
-}
-
-/* Does a file of the same kind stay, of a newer checkpoint? */
-static bool has_newer(const struct staying *staying, const char *path)
-{
-	auto_free char *kind = checkpoint_name_template(path);
-	struct numbered_file wanted = {kind, checkpoint_name_parse(path).number};
-	size_t low = 0, high = staying->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (compare_numbered_files(&staying->files[middle], &wanted) <= 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < staying->count && text_equal(staying->files[low].kind, kind);
-}
-
-/* --- what is left out --- */
-
 static bool mark_lost(const struct snapshot_files *files, const char *path,
 		      const struct file_patterns *patterns, struct path_set *left_out,
 		      struct path_set *checkpoints)
@@ -488,12 +423,29 @@ static void mark_checkpoints(const struct snapshot_files *files,
 	}
 }
 
+/* Does a file stay of the same kind, numbers aside, and with a higher number? */
+static bool has_newer(const struct snapshot_files *files, char *const *kinds, size_t at,
+		      const struct path_set *left_out)
+{
+	int64_t number = checkpoint_name_parse(files->items[at].path).number;
+
+	for (size_t i = 0; i < files->count; i++) {
+		const char *path = files->items[i].path;
+
+		if (text_equal(kinds[i], kinds[at]) && checkpoint_name_parse(path).certain &&
+		    checkpoint_name_parse(path).number > number && !path_set_marks(left_out, path))
+			return true;
+	}
+	return false;
+}
+
 bool salvage_decide(const struct snapshot_files *files, const struct path_list *lost,
 		    const struct file_patterns *patterns, struct path_set *left_out,
 		    const char **why, const char **path)
 {
 	auto_(path_set_release) struct path_set checkpoints = {0};
-	auto_(staying_release) struct staying staying = {0};
+	struct path_list kinds = {0};
+	bool fits = true;
 
 	*why = "which is part of no checkpoint that could be left out";
 	for (size_t i = 0; i < lost->count; i++) {
@@ -502,13 +454,17 @@ bool salvage_decide(const struct snapshot_files *files, const struct path_list *
 			return false;
 	}
 	mark_checkpoints(files, patterns, &checkpoints, left_out);
-	collect_staying(files, left_out, &staying);
 	*why = "which is part of its newest checkpoint";
 	for (size_t i = 0; i < files->count; i++) {
-		*path = files->items[i].path;
-		if (!is_running(&files->items[i], patterns) && path_set_marks(left_out, *path) &&
-		    !has_newer(&staying, *path))
-			return false;
+		auto_free char *kind = checkpoint_name_template(files->items[i].path);
+
+		path_list_add(&kinds, kind);
 	}
-	return true;
+	for (size_t i = 0; i < files->count && fits; i++) {
+		*path = files->items[i].path;
+		fits = is_running(&files->items[i], patterns) || !path_set_marks(left_out, *path) ||
+		       has_newer(files, kinds.paths, i, left_out);
+	}
+	path_list_free(kinds.paths);
+	return fits;
 }

@@ -2,14 +2,288 @@
 
 #include "base/beneath.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
 #include "base/held_directory.h"
+#include "base/library.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/walk.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
+
+// clang-format off
+#define SQLITE_FUNCTIONS(F) \
+	F(sqlite3_close) F(sqlite3_errstr) F(sqlite3_exec) F(sqlite3_open_v2)
+// clang-format on
+LIBRARY(sqlite, "libsqlite3.so.0", "libsqlite3-0", SQLITE_FUNCTIONS);
+
+AUTO_POINTER(sqlite3, sqlite3_close);
+
+/* https://sqlite.org/fileformat.html, 1.3 and 4.1: with its NUL, the begin of a database; and the
+ * size of the header of a write-ahead log, which is another one each time that it begins anew. */
+#define DATABASE_MAGIC "SQLite format 3"
+
+enum {
+	LOG_HEADER_SIZE = 32,
+	/* No database but an empty one is smaller. */
+	DATABASE_SIZE_LEAST = 512,
+	COPY_BYTES = 1 << 20,
+	PAUSE_MS = 10,
+	/* For how long others may keep us from a copy. A deadline is for the checkpoint first: a
+	 * database is waited for for a tenth of it, and is read for a quarter. */
+	PATIENCE_MOST_MS = 5000,
+	PATIENCE_PART = 10,
+	WHOLE_PART = 4,
+	/* Writers are held up for this long. Python's sqlite3 waits for a lock for 5 s. */
+	HELD_MOST_MS = 2000,
+	/* Where SQLite's locks are (https://sqlite.org/src/file/src/os.h, SHARED_FIRST). */
+	LOCK_START = 0x40000002,
+	LOCK_LENGTH = 510,
+	/* A result beside 0 and -1: the files changed meanwhile. */
+	LOOK_AGAIN = 1
+};
+
+/* One copy on its way. */
+struct database_copy {
+	int from_directory, to_directory;
+	const char *from, *to, *absolute; /* `absolute` is `to`, as SQLite takes it */
+	struct cancel *cancel;
+	int64_t patient_until_ms, until_ms;
+	int fd;            /* the database, for its content and the lock */
+	int64_t locked_ms; /* since when writers are held up; 0: they are not */
+};
+
+/* By which two looks at a database are compared. */
+struct database_look {
+	struct stat status;
+	bool has_log;
+	char log[LOG_HEADER_SIZE];
+};
+
+/* --- one copy --- */
+
+static int check_time(const struct database_copy *copy, int64_t until_ms, const char *why,
+		      struct err *err)
+{
+	if (cancel_check(copy->cancel, err) < 0)
+		return -1;
+	return clock_monotonic_ms() <= until_ms ? 0 : err_set(err, ERR_RETRY, "%s", why);
+}
+
+/* A short pause. -1: the time is over, or it was cancelled. */
+static int wait_for_others(const struct database_copy *copy, struct err *err)
+{
+	return check_time(copy, copy->patient_until_ms, "transactions kept it locked or changed it",
+			  err) < 0
+		       ? -1
+		       : cancel_sleep(copy->cancel, PAUSE_MS, err);
+}
+
+/*
+ * The lock under which SQLite reads: while it is held, nobody writes to the database but a
+ * checkpoint of the log. It belongs to the descriptor. False: somebody is writing. Where there are
+ * no such locks, the comparison of two looks must do.
+ */
+static bool set_lock(const struct database_copy *copy, short type)
+{
+	struct flock lock = {
+		.l_type = type,
+		.l_whence = SEEK_SET,
+		.l_start = LOCK_START,
+		.l_len = LOCK_LENGTH,
+	};
+
+	return fcntl(copy->fd, F_OFD_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES);
+}
+
+static void unlock_writers(struct database_copy *copy)
+{
+	if (copy->locked_ms > 0)
+		(void)set_lock(copy, F_UNLCK);
+	copy->locked_ms = 0;
+}
+
+static int lock_writers(struct database_copy *copy, struct err *err)
+{
+	while (!set_lock(copy, F_RDLCK))
+		if (wait_for_others(copy, err) < 0)
+			return -1;
+	copy->locked_ms = clock_monotonic_ms();
+	return 0;
+}
+
+static int look_at_files(const struct database_copy *copy, struct database_look *look,
+			 struct err *err)
+{
+	auto_free char *log = text_format("%s-wal", copy->from);
+	auto_close int fd = beneath_open(copy->from_directory, log, O_RDONLY | O_NONBLOCK, 0);
+
+	*look = (struct database_look){0};
+	if (beneath_status(copy->from_directory, copy->from, &look->status) < 0)
+		return err_os(err, errno, "%s", copy->from);
+	look->has_log =
+		fd >= 0 && pread(fd, look->log, sizeof(look->log), 0) == (ssize_t)sizeof(look->log);
+	return 0;
+}
+
+/*
+ * The files belong together if the log has not begun anew: what a checkpoint has moved into the
+ * database meanwhile is in the log as well, which was read later. Without a log, the database is to
+ * be as it was.
+ */
+static bool belong_together(const struct database_copy *copy, const struct database_look *a,
+			    const struct database_look *b)
+{
+	const struct stat *before = &a->status, *after = &b->status;
+	struct stat read;
+
+	if (fstat(copy->fd, &read) < 0 || read.st_ino != before->st_ino ||
+	    read.st_ino != after->st_ino || a->has_log != b->has_log)
+		return false;
+	return a->has_log ? memcmp(a->log, b->log, sizeof(a->log)) == 0
+			  : before->st_size == after->st_size &&
+				    memcmp(&before->st_ctim, &after->st_ctim,
+					   sizeof(before->st_ctim)) == 0;
+}
+
+/* The copy must not be what fills the job's disk. */
+static int check_space(const struct database_copy *copy, const struct stat *database,
+		       struct err *err)
+{
+	struct statvfs space;
+
+	if (fstatvfs(copy->to_directory, &space) < 0)
+		return err_os(err, errno, "%s", copy->absolute);
+	if ((uint64_t)database->st_size > (uint64_t)space.f_bavail * space.f_frsize / 2)
+		return err_set(err, ERR_NO_SPACE, "there is too little space for a copy at %s",
+			       copy->absolute);
+	return 0;
+}
+
+static int copy_content(struct database_copy *copy, int in, const char *to, struct err *err)
+{
+	auto_close int out =
+		beneath_open(copy->to_directory, to, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	auto_free char *room = memory_new(COPY_BYTES);
+	off_t at = 0;
+	ssize_t got;
+
+	if (out < 0)
+		return err_os(err, errno, "%s", copy->absolute);
+	while ((got = pread(in, room, COPY_BYTES, at)) > 0) {
+		if (file_write_all(out, room, (size_t)got, err) < 0 ||
+		    check_time(copy, copy->until_ms,
+			       "copying it takes too long for the time that is left", err) < 0)
+			return -1;
+		at += got;
+		if (clock_monotonic_ms() - copy->locked_ms > HELD_MOST_MS)
+			unlock_writers(copy);
+	}
+	return got < 0 ? err_os(err, errno, "read") : 0;
+}
+
+/* A log or journal, which may not be there. */
+static int copy_side(struct database_copy *copy, const char *suffix, struct err *err)
+{
+	auto_free char *from = text_format("%s%s", copy->from, suffix);
+	auto_free char *to = text_format("%s%s", copy->to, suffix);
+	auto_close int in = beneath_open(copy->from_directory, from, O_RDONLY | O_NONBLOCK, 0);
+
+	if (in < 0) {
+		beneath_remove(copy->to_directory, to, 0);
+		return 0;
+	}
+	return copy_content(copy, in, to, err);
+}
+
+static size_t count_open(const struct stat *file)
+{
+	auto_(walk_close) struct walk walk = {0};
+	struct stat status;
+	size_t count = 0;
+	uint64_t fd;
+
+	(void)walk_open(&walk, "/proc/self/fd", 0);
+	while (walk_next(&walk))
+		count += text_to_u64(walk.name, INT_MAX, &fd) && fstat((int)fd, &status) == 0 &&
+			 status.st_dev == file->st_dev && status.st_ino == file->st_ino;
+	return count;
+}
+
+/* SQLite rolls back what had begun, and moves what had been committed from the log into the copy.
+ * It takes nothing but a path, which may have been made to lead to another file. */
+static int recover_copy(const struct database_copy *copy, struct err *err)
+{
+	auto_(sqlite3_close) sqlite3 *database = NULL;
+	struct stat file;
+	size_t before;
+	int result;
+
+	if (beneath_status(copy->to_directory, copy->to, &file) < 0)
+		return err_os(err, errno, "%s", copy->absolute);
+	before = count_open(&file);
+	result = sqlite3_open_v2(copy->absolute, &database,
+				 SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+	if (result == SQLITE_OK && count_open(&file) == before)
+		return err_set(err, ERR_RETRY, "%s leads to another file", copy->absolute);
+	/* Alone with it, SQLite needs no index beside it. */
+	if (result == SQLITE_OK)
+		result = sqlite3_exec(database,
+				      "PRAGMA locking_mode=EXCLUSIVE; PRAGMA synchronous=OFF;"
+				      "PRAGMA schema_version; PRAGMA wal_checkpoint(TRUNCATE)",
+				      NULL, NULL, NULL);
+	return result == SQLITE_OK ? 0 : err_set(err, ERR_CORRUPT, "%s", sqlite3_errstr(result));
+}
+
+static int try_copy(struct database_copy *copy, struct err *err)
+{
+	struct database_look before, after;
+
+	if (look_at_files(copy, &before, err) < 0)
+		return -1;
+	if (!before.has_log &&
+	    (lock_writers(copy, err) < 0 || look_at_files(copy, &before, err) < 0))
+		return -1;
+	if (check_space(copy, &before.status, err) < 0 ||
+	    copy_content(copy, copy->fd, copy->to, err) < 0 || copy_side(copy, "-wal", err) < 0 ||
+	    copy_side(copy, "-journal", err) < 0 || look_at_files(copy, &after, err) < 0)
+		return -1;
+	unlock_writers(copy);
+	return belong_together(copy, &before, &after) ? recover_copy(copy, err) : LOOK_AGAIN;
+}
+
+static int copy_database(struct database_copy *copy, struct err *err)
+{
+	int64_t now_ms = clock_monotonic_ms(), left_ms = cancel_left_ms(copy->cancel);
+	int result;
+
+	copy->until_ms = left_ms == CLOCK_NEVER ? CLOCK_NEVER : now_ms + left_ms / WHOLE_PART;
+	copy->patient_until_ms =
+		now_ms + (left_ms / PATIENCE_PART < PATIENCE_MOST_MS ? left_ms / PATIENCE_PART
+								     : PATIENCE_MOST_MS);
+	if (library_open(&sqlite, err) < 0)
+		return -1;
+	do {
+		copy->fd = beneath_open(copy->from_directory, copy->from, O_RDONLY | O_NONBLOCK, 0);
+		if (copy->fd < 0)
+			return err_os(err, errno, "open");
+		result = try_copy(copy, err);
+		close(copy->fd);
+		copy->locked_ms = 0;
+	} while (result == LOOK_AGAIN && wait_for_others(copy, err) == 0);
+	return result == 0 ? 0 : -1;
+}
+
+/* --- all of them --- */
 
 void database_copies_release(struct database_copies *copies)
 {
@@ -43,14 +317,13 @@ void database_copies_remove(struct database_copies *copies)
 static bool is_database(int directory, const struct snapshot_file *file)
 {
 	auto_close int fd = -1;
-	uint8_t header[DATABASE_HEADER_SIZE];
-	ssize_t got;
+	char magic[sizeof(DATABASE_MAGIC)];
 
 	if (file->size < DATABASE_SIZE_LEAST)
 		return false;
 	fd = beneath_open(directory, file->path, O_RDONLY | O_NONBLOCK, 0);
-	got = fd < 0 ? -1 : pread(fd, header, sizeof(header), 0);
-	return got > 0 && database_header_matches(header, (size_t)got);
+	return fd >= 0 && pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
+	       memcmp(magic, DATABASE_MAGIC, sizeof(magic)) == 0;
 }
 
 void database_copies_find(struct database_copies *copies, bool (*skip)(void *arg, const char *path),
@@ -86,18 +359,21 @@ static void warn_once(struct database_copies *copies, const char *path, const st
 static int make_copy(struct database_copies *copies, size_t number, int directory,
 		     struct cancel *cancel, struct err *err)
 {
-	const struct workspace *workspace = copies->workspace;
 	struct database *database = &copies->items[number];
-	auto_free char *path = text_format("%s/%s", workspace->directory, database->path);
-	auto_free char *copy = text_format(COPIES "/%zu", number);
-	auto_free char *target = text_format("%s/%s", workspace->beside, copy);
-	const struct database_place from = {directory, database->path, path};
-	const struct database_place to = {workspace->folder, copy, target};
-	struct database_time time = database_time_from(cancel_left_ms(cancel));
+	auto_free char *to = text_format(COPIES "/%zu", number);
+	auto_free char *absolute = text_format("%s/%s", copies->workspace->beside, to);
+	struct database_copy copy = {
+		.from_directory = directory,
+		.to_directory = copies->workspace->folder,
+		.from = database->path,
+		.to = to,
+		.absolute = absolute,
+		.cancel = cancel,
+	};
 
-	if (database_backup(&from, &to, time, cancel, err) < 0)
+	if (copy_database(&copy, err) < 0)
 		return -1;
-	database->copy = steal(&copy);
+	database->copy = steal(&to);
 	return 0;
 }
 
@@ -156,12 +432,22 @@ const char *database_copies_source(const struct database_copies *copies, const c
 	return database ? database->copy : NULL;
 }
 
+/* Its name and "-wal", "-shm" or "-journal". */
+static bool is_side_file(const char *path, const char *database)
+{
+	const char *suffix = path + strlen(database);
+
+	return text_starts(path, database) &&
+	       (text_equal(suffix, "-wal") || text_equal(suffix, "-shm") ||
+		text_equal(suffix, "-journal"));
+}
+
 bool database_copies_exclude(const struct database_copies *copies, const char *path)
 {
 	const struct database *database = find_database(copies, path);
 
 	for (size_t i = 0; i < copies->count; i++)
-		if (database_is_side_file(path, copies->items[i].path))
+		if (is_side_file(path, copies->items[i].path))
 			return true;
 	return database && database->left_out;
 }

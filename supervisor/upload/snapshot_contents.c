@@ -62,6 +62,20 @@ static bool is_excluded(const struct snapshot_run *run, const char *path)
 	       (!file_patterns_lock_name(patterns, path) || is_lock(run, path));
 }
 
+/* Of a part without a checkpoint: the file is part of it, or it is a directory. What the job has of
+ * other members, restored from theirs, stays theirs. */
+static bool lies_beside(const struct snapshot_run *run, const char *path)
+{
+	const struct workspace *workspace = run->owner->options.workspace;
+	auto_close int directory = -1;
+
+	if (checkpoint_name_parse(path).unit_length == 0 &&
+	    (companion_file_is(path) || snapshot_is_running_path((void *)run, path)))
+		return true;
+	directory = held_directory_open(workspace->directory, NULL);
+	return directory >= 0 && beneath_is_directory(directory, path);
+}
+
 bool snapshot_leaves_out(const struct snapshot_run *run, const char *path)
 {
 	const struct snapshot_queue_options *options = &run->owner->options;
@@ -69,7 +83,7 @@ bool snapshot_leaves_out(const struct snapshot_run *run, const char *path)
 	return is_of_later(run, path) || snapshot_plan_lists(run->plan.excluded.paths, path) ||
 	       text_equal(path, ".reprieve") || is_excluded(run, path) ||
 	       profile_is_temporary_path(options->profile, path) ||
-	       (run->report.round.beside && !snapshot_lies_beside(run, path));
+	       (run->report.round.beside && !lies_beside(run, path));
 }
 
 /* Remembers the first path that each pattern of the user's, and each known name of locks, takes,

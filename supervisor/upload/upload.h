@@ -5,17 +5,16 @@
  *
  * For other folders, through this header alone; read snapshot_queue.c first:
  *
- *	snapshot_queue.c	uploads complete checkpoints: one runs, at most one waits
+ *	snapshot_queue.c	uploads complete checkpoints: one runs, at most one waits; of a
+ *				gang, each is a part in a round
  *	retention_worker.c	applies the --keep-* rules after a commit
  *
  * Of this folder only:
  *
- *	snapshot_round.c	of a gang: a snapshot is a part in a round
  *	snapshot_run.h		one snapshot: which files belong to it, and what a pointer may name
  *	early_upload.c		uploads large files while their checkpoint is being written
- *	database_copies.c	stands copies in for the databases among the files of a snapshot
- *	database_backup.c	copies one SQLite database that may be in use: through SQLite,
- *				or its files as they are
+ *	database_copies.c	stands copies in for the SQLite databases among the files of a
+ *				snapshot, which may be in use
  */
 #ifndef UPLOAD_H
 #define UPLOAD_H

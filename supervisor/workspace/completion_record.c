@@ -1,7 +1,6 @@
 #include "completion_record.h"
 
 #include "base/json.h"
-#include "checkpoint_name.h"
 
 #include <string.h>
 
@@ -50,17 +49,17 @@ static int read_rows(json_t *files, struct completion_record *record, struct err
 	json_array_foreach(files, i, row)
 	{
 		const char *path;
-		json_int_t size, mtime_ns;
+		json_int_t size, mtime_ns, ctime_ns, inode;
 
-		/* The two that follow are not in records of older versions. */
-		if (json_unpack(row, "[s, I, I]", &path, &size, &mtime_ns) < 0)
+		if (json_unpack(row, "[s, I, I, I, I]", &path, &size, &mtime_ns, &ctime_ns,
+				&inode) < 0)
 			return err_set(err, ERR_CORRUPT, "row %zu", i);
 		record->files.items[record->files.count++] = (struct snapshot_file){
 			.path = text_copy(path),
 			.size = (uint64_t)size,
 			.mtime_ns = mtime_ns,
-			.ctime_ns = json_integer_value(json_array_get(row, 3)),
-			.inode = (uint64_t)json_integer_value(json_array_get(row, 4)),
+			.ctime_ns = ctime_ns,
+			.inode = (uint64_t)inode,
 		};
 	}
 	return 0;
@@ -139,14 +138,6 @@ int under_way_parse(const void *text, size_t size, struct path_list *list, char 
 	return 0;
 }
 
-/* The save of a file: its number, or that of the fixed names. */
-static char *save_of(const char *path)
-{
-	auto_free char *key = checkpoint_name_key(path);
-
-	return text_format("=%s", key);
-}
-
 const char *under_way_path(const char *listed, const char **front)
 {
 	static const char *const fronts[] = {UNDER_WAY_CLOSED, UNDER_WAY_UNLESS_WHOLE,
@@ -158,76 +149,6 @@ const char *under_way_path(const char *listed, const char **front)
 		if (text_starts(listed, fronts[i]))
 			*front = fronts[i];
 	return listed + strlen(*front);
-}
-
-/* Behind what stands in front of a file that may stay; NULL: it is none. */
-static const char *path_behind(const char *listed, const char **front)
-{
-	const char *path = under_way_path(listed, front);
-
-	return text_equal(*front, UNDER_WAY_CLOSED) || text_equal(*front, UNDER_WAY_UNLESS_WHOLE) ||
-			       text_equal(*front, UNDER_WAY_UNSEEN)
-		       ? path
-		       : NULL;
-}
-
-static bool goes(under_way_stays_fn *stays, void *arg, const char *path, const char *front)
-{
-	return !stays || !stays(arg, path, front);
-}
-
-/* The saves of which a file does not stay. */
-static void find_torn_saves(const struct path_list *list, under_way_stays_fn *stays, void *arg,
-			    struct path_set *torn)
-{
-	for (size_t i = 0; i < list->count; i++) {
-		const char *front, *path = path_behind(list->paths[i], &front);
-		auto_free char *save = path ? save_of(path) : NULL;
-
-		if (save && goes(stays, arg, path, front))
-			path_set_mark(torn, save, 1);
-	}
-}
-
-static bool is_fixed_name(const char *listed)
-{
-	auto_free char *key = *listed == '/' ? NULL : checkpoint_name_key(listed);
-
-	return key && !*key;
-}
-
-void under_way_settle(struct path_list *list, under_way_stays_fn *stays, void *arg)
-{
-	auto_(path_set_release) struct path_set torn = {0};
-	size_t kept = 0, count = 0;
-	bool fixed = false;
-
-	find_torn_saves(list, stays, arg, &torn);
-	for (size_t i = 0; i < list->count; i++) {
-		char *listed = list->paths[i];
-		const char *front, *path = path_behind(listed, &front);
-		auto_free char *save = path ? save_of(path) : NULL;
-
-		if (path && path_set_marks(&torn, save) == 0) {
-			free(listed);
-			continue;
-		}
-		if (path)
-			memmove(listed, path, strlen(path) + 1);
-		list->paths[kept++] = listed;
-		/* One at rest has not been written in this save yet. */
-		fixed |= is_fixed_name(listed) || text_starts(listed, UNDER_WAY_REST) ||
-			 (text_starts(listed, UNDER_WAY_WITH) &&
-			  goes(stays, arg, listed + strlen(UNDER_WAY_WITH), UNDER_WAY_CLOSED));
-	}
-	for (size_t i = 0; i < kept; i++)
-		if (!fixed && text_starts(list->paths[i], UNDER_WAY_WITH))
-			free(list->paths[i]);
-		else
-			list->paths[count++] = list->paths[i];
-	list->count = count;
-	if (list->paths)
-		list->paths[count] = NULL;
 }
 
 bool under_way_has_behind(char *const *paths, const char *front, const char *path)

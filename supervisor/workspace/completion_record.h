@@ -85,13 +85,6 @@ int under_way_parse(const void *text, size_t size, struct path_list *list, char 
 /* What is listed without what stands in front of it, which *front is; "": nothing does. */
 const char *under_way_path(const char *listed, const char **front);
 
-/* Does the file stay where it is? `front`: "./", "/unless-whole/" or "/unseen/". */
-typedef bool under_way_stays_fn(void *arg, const char *path, const char *front);
-/* Removes the files that stay, and what stands in front of the others. Of one save, none stays if
- * one does not; those behind UNDER_WAY_WITH, which are closed, stay if all fixed names do, and none
- * is still to come (UNDER_WAY_REST). `stays` NULL: none does. */
-void under_way_settle(struct path_list *list, under_way_stays_fn *stays, void *arg);
-
 /* Is the file in the list behind that front: UNDER_WAY_ALONE, _REST, _WITH? */
 bool under_way_has_behind(char *const *paths, const char *front, const char *path);
 /* Is the file in the list, or in a directory that is? `paths` ends in NULL; NULL: it is not. */

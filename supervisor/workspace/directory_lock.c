@@ -115,64 +115,61 @@ static bool is_lock_file(int fd, int folder)
 	       ours.st_ino == named.st_ino && ours.st_dev == named.st_dev;
 }
 
+enum lock_state {
+	LOCK_TAKEN,   /* it is ours now */
+	LOCK_HELD,    /* somebody on this machine has it, or its job still runs; `who` says who */
+	LOCK_USELESS, /* locks do not work here, or another machine's has outlived it */
+};
+
+static enum lock_state try_lock(int fd, int kind, struct lock_note *note, char who[320])
+{
+	bool held = flock(fd, kind | LOCK_NB) < 0, works = !held || errno == EWOULDBLOCK;
+
+	read_note(fd, note);
+	if (!works || (held && !is_locked_on_this_host(note, who, 320)))
+		return LOCK_USELESS;
+	return held || has_running_job(note, who, 320) ? LOCK_HELD : LOCK_TAKEN;
+}
+
 int directory_lock(int folder, const char *job, struct cancel *cancel,
 		   char holder[LOCK_HOLDER_SIZE], struct err *err)
 {
 	auto_close int fd = beneath_open(folder, "lock", O_RDWR | O_CREAT | O_NONBLOCK, 0600);
+	enum lock_state state = LOCK_HELD;
+	struct lock_note note;
 	char who[320];
 
 	holder[0] = '\0';
 	if (fd < 0)
 		return -2;
-	for (int64_t waited = 0;; waited += RETRY_MS) {
-		bool held = flock(fd, LOCK_EX | LOCK_NB) < 0, works = !held || errno == EWOULDBLOCK;
-		struct lock_note note;
-
-		read_note(fd, &note);
+	for (int64_t waited = 0; state == LOCK_HELD; waited += RETRY_MS) {
+		state = try_lock(fd, LOCK_EX, &note, who);
 		text_set(holder, LOCK_HOLDER_SIZE, note.supervisor ? note.job : "");
-		if (!works || (held && !is_locked_on_this_host(&note, who, sizeof(who))))
-			return -2;
-		if (!held && !has_running_job(&note, who, sizeof(who)))
-			break;
-		if (waited >= PATIENCE_MS)
+		if (state == LOCK_HELD && waited >= PATIENCE_MS)
 			return err_set(err, ERR_EXISTS, "%s", who);
-		if (cancel_sleep(cancel, RETRY_MS, err) < 0)
+		if (state == LOCK_HELD && cancel_sleep(cancel, RETRY_MS, err) < 0)
 			return -1;
 	}
+	if (state == LOCK_USELESS)
+		return -2;
 	if (!is_lock_file(fd, folder))
 		return err_set(err, ERR_RETRY, "the lock was removed by the run that held it");
 	write_note(fd, job);
 	return steal_fd(&fd);
 }
 
-int directory_lock_last_supervisor(int folder)
+/* A start at the same moment meets our shared lock, and tries again (PATIENCE_MS). */
+bool directory_lock_is_held(int folder, int *last, struct err *err)
 {
 	auto_close int fd = beneath_open(folder, "lock", O_RDONLY | O_NONBLOCK, 0);
 	struct lock_note note = {.supervisor = 0};
-
-	if (fd >= 0)
-		read_note(fd, &note);
-	return note.supervisor > 0 && is_of_this_boot(&note) ? note.supervisor : 0;
-}
-
-/* A start at the same moment meets our shared lock, and tries again (PATIENCE_MS). */
-bool directory_lock_is_held(int folder, struct err *err)
-{
-	auto_close int fd = beneath_open(folder, "lock", O_RDONLY | O_NONBLOCK, 0);
-	struct lock_note note;
 	char who[320];
-	bool held, works;
+	bool held = fd >= 0 && try_lock(fd, LOCK_SH, &note, who) == LOCK_HELD;
 
-	if (fd < 0)
-		return false;
-	held = flock(fd, LOCK_SH | LOCK_NB) < 0;
-	works = !held || errno == EWOULDBLOCK;
-	read_note(fd, &note);
-	if (!works || !(held ? is_locked_on_this_host(&note, who, sizeof(who))
-			     : has_running_job(&note, who, sizeof(who))))
-		return false;
-	(void)err_set(err, ERR_EXISTS, "%s", who);
-	return true;
+	*last = note.supervisor > 0 && is_of_this_boot(&note) ? note.supervisor : 0;
+	if (held)
+		(void)err_set(err, ERR_EXISTS, "%s", who);
+	return held;
 }
 
 /* --- marks of the members of a gang --- */

@@ -115,7 +115,7 @@ static int compare_path(const void *key, const void *item)
 
 const struct snapshot_file *file_list_find(const struct snapshot_files *files, const char *path)
 {
-	if (files->count == 0)
+	if (!files || files->count == 0)
 		return NULL;
 	return bsearch(path, files->items, files->count, sizeof(files->items[0]), compare_path);
 }

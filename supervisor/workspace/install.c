@@ -100,14 +100,6 @@ int workspace_quarantine(struct workspace *workspace, char *const *paths, size_t
 	return 0;
 }
 
-static bool was_complete(const struct snapshot_files *complete, const char *below)
-{
-	for (size_t i = 0; i < complete->count; i++)
-		if (path_set_is_below(complete->items[i].path, below))
-			return true;
-	return false;
-}
-
 /* Repositories are left alone: git needs its empty directories. */
 static bool is_repository(int directory, const char *path)
 {
@@ -116,15 +108,13 @@ static bool is_repository(int directory, const char *path)
 	return beneath_exists(directory, inside);
 }
 
-void workspace_prune(struct workspace *workspace)
+void workspace_prune(const struct workspace *workspace)
 {
-	auto_(completion_record_release) struct completion_record record = {0};
 	auto_(walk_close) struct walk walk = {0};
 	auto_close int directory = workspace_open_directory(workspace, NULL);
 
 	if (directory < 0 || is_repository(directory, ""))
 		return;
-	(void)workspace_read_record(workspace, &record, NULL);
 	(void)walk_open_at(&walk, directory, "", WALK_LEAVE);
 	while (walk_next(&walk)) {
 		if (walk.name[0] == '.' || !walk_is_directory(&walk))
@@ -132,8 +122,7 @@ void workspace_prune(struct workspace *workspace)
 		if (!walk.leaving && !is_repository(directory, walk.path))
 			(void)walk_enter(&walk);
 		/* Fails where something is left in it. */
-		if (walk.leaving &&
-		    (step_of_path(walk.path) >= 0 || was_complete(&record.files, walk.path)))
+		if (walk.leaving && step_of_path(walk.path) >= 0)
 			beneath_remove(walk.directory, walk.name, AT_REMOVEDIR);
 	}
 }
@@ -191,29 +180,17 @@ struct installation {
 };
 
 /* Is it no part of a checkpoint, and not in the way of what the snapshot puts there? */
-static bool stays_in_place(const struct file_patterns *patterns,
-			   const struct snapshot_files *snapshot, const char *path)
+static bool stays_in_place(const struct installation *installation, const char *path)
 {
-	if (file_patterns_kind(patterns, path) == FILE_KIND_ORDINARY)
+	const struct snapshot_files *snapshot = installation->snapshot;
+
+	if (file_patterns_kind(installation->patterns, path) == FILE_KIND_ORDINARY)
 		return false;
 	for (size_t i = 0; i < snapshot->count; i++)
 		if (path_set_is_below(path, snapshot->items[i].path) ||
 		    path_set_is_below(snapshot->items[i].path, path))
 			return false;
 	return true;
-}
-
-static enum fate fate_of_file(const struct installation *installation, const char *path,
-			      const struct stat *status)
-{
-	const struct snapshot_file *saved = file_list_find(installation->snapshot, path);
-
-	if (stays_in_place(installation->patterns, installation->snapshot, path))
-		return FATE_STAYS;
-	return saved && saved->size == (uint64_t)status->st_size &&
-			       saved->mtime_ns == file_list_time_ns(&status->st_mtim)
-		       ? FATE_REMOVED
-		       : FATE_ASIDE;
 }
 
 static bool have_same_target(const struct installation *installation, const char *path)
@@ -243,8 +220,15 @@ static enum fate fate_of_link(const struct installation *installation, const cha
 static enum fate fate_of(const struct installation *installation, const char *path,
 			 const struct stat *status)
 {
+	const struct snapshot_file *saved = file_list_find(installation->snapshot, path);
+
+	if (S_ISREG(status->st_mode) && stays_in_place(installation, path))
+		return FATE_STAYS;
 	if (S_ISREG(status->st_mode))
-		return fate_of_file(installation, path, status);
+		return saved && saved->size == (uint64_t)status->st_size &&
+				       saved->mtime_ns == file_list_time_ns(&status->st_mtim)
+			       ? FATE_REMOVED
+			       : FATE_ASIDE;
 	if (S_ISLNK(status->st_mode))
 		return fate_of_link(installation, path);
 	/* A FIFO, a socket, a device: snapshots leave it out. */
@@ -370,27 +354,16 @@ static int move_into_place(const struct installation *installation, struct err *
 #define TICK_TRIES 20
 #define TICK_US 1000
 
-struct timed_path {
-	char *path;
-	struct timespec times[2];
-};
-
-struct timed_paths {
-	struct timed_path *items;
-	size_t count;
-};
-
 static int compare_times(const void *a, const void *b)
 {
-	const struct timespec *first = &((const struct timed_path *)a)->times[1];
-	const struct timespec *second = &((const struct timed_path *)b)->times[1];
+	int64_t first = ((const struct snapshot_file *)a)->mtime_ns;
+	int64_t second = ((const struct snapshot_file *)b)->mtime_ns;
 
-	if (first->tv_sec != second->tv_sec)
-		return first->tv_sec < second->tv_sec ? -1 : 1;
-	return (first->tv_nsec > second->tv_nsec) - (first->tv_nsec < second->tv_nsec);
+	return (first > second) - (first < second);
 }
 
-static void collect_times(const struct installation *installation, struct timed_paths *all)
+/* Directories too. */
+static void collect_times(const struct installation *installation, struct snapshot_files *all)
 {
 	auto_(walk_close) struct walk walk = {0};
 	struct stat status, root;
@@ -398,28 +371,31 @@ static void collect_times(const struct installation *installation, struct timed_
 	if (fstat(installation->directory, &root) < 0)
 		return;
 	(void)walk_open_at(&walk, installation->directory, "", WALK_LEAVE);
-	while (next_thing(&walk, root.st_dev, &status)) {
-		if (!S_ISDIR(status.st_mode) && !file_list_find(installation->snapshot, walk.path))
-			continue;
-		all->items = memory_grow(all->items, all->count + 1, sizeof(all->items[0]));
-		all->items[all->count++] =
-			(struct timed_path){text_copy(walk.path), {status.st_atim, status.st_mtim}};
-	}
+	while (next_thing(&walk, root.st_dev, &status))
+		if (S_ISDIR(status.st_mode) || file_list_find(installation->snapshot, walk.path))
+			file_list_add(all, (struct snapshot_file){
+						   .path = text_copy(walk.path),
+						   .mtime_ns = file_list_time_ns(&status.st_mtim),
+					   });
 }
 
-/* Sets the times that it has, which makes now its change time: later than `before`, which becomes
+/* Sets the time that it has, which makes now its change time: later than `before`, which becomes
  * that one, if it is to be `apart`. */
-static void touch_change_time(struct beneath_parent *parent, const struct timed_path *timed,
+static void touch_change_time(struct beneath_parent *parent, const struct snapshot_file *file,
 			      bool apart, struct timespec *before)
 {
+	const struct timespec times[] = {
+		{.tv_nsec = UTIME_OMIT},
+		{file->mtime_ns / 1000000000, file->mtime_ns % 1000000000},
+	};
 	const char *name;
 	struct stat status = {0};
-	int in = beneath_parent_of(parent, timed->path, &name);
+	int in = beneath_parent_of(parent, file->path, &name);
 
 	if (in < 0)
 		return;
 	for (int i = 0; i < TICK_TRIES; i++) {
-		if (utimensat(in, name, timed->times, AT_SYMLINK_NOFOLLOW) < 0 || !apart ||
+		if (utimensat(in, name, times, AT_SYMLINK_NOFOLLOW) < 0 || !apart ||
 		    fstatat(in, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
 			return;
 		if (status.st_ctim.tv_sec != before->tv_sec ||
@@ -436,19 +412,14 @@ static void order_change_times(const struct installation *installation)
 {
 	auto_(beneath_parent_close) struct beneath_parent parent =
 		BENEATH_PARENT(installation->directory);
-	struct timed_paths all = {0};
+	auto_(snapshot_files_release) struct snapshot_files all = {0};
 	struct timespec before = {0};
 
 	collect_times(installation, &all);
 	if (all.count > 0)
 		qsort(all.items, all.count, sizeof(all.items[0]), compare_times);
-	for (size_t i = 0; i < all.count; i++) {
-		bool apart = i + APART_MOST >= all.count;
-
-		touch_change_time(&parent, &all.items[i], apart, &before);
-		free(all.items[i].path);
-	}
-	free(all.items);
+	for (size_t i = 0; i < all.count; i++)
+		touch_change_time(&parent, &all.items[i], i + APART_MOST >= all.count, &before);
 }
 
 int workspace_install(struct workspace *workspace, const char *staging,

@@ -373,24 +373,16 @@ int workspace_lock(struct workspace *workspace, const char *job, struct cancel *
 	return 0;
 }
 
-bool workspace_is_in_use(const struct workspace *workspace, struct err *err)
+bool workspace_is_in_use(const struct workspace *workspace, int *last, struct err *err)
 {
 	auto_(own_folder_release) struct own_folder folder = {.fd = -1};
 
+	*last = 0;
 	if (find_beside(workspace, workspace->held, false, &folder, NULL) < 0 || folder.fd < 0 ||
-	    !directory_lock_is_held(folder.fd, err))
+	    !directory_lock_is_held(folder.fd, last, err))
 		return false;
 	(void)err_wrap(err, "checkpoint directory %s", workspace->directory);
 	return true;
-}
-
-int workspace_last_supervisor(const struct workspace *workspace)
-{
-	auto_(own_folder_release) struct own_folder folder = {.fd = -1};
-
-	if (find_beside(workspace, workspace->held, false, &folder, NULL) < 0 || folder.fd < 0)
-		return 0;
-	return directory_lock_last_supervisor(folder.fd);
 }
 
 void workspace_unlock(struct workspace *workspace)

@@ -107,11 +107,8 @@ int workspace_lock(struct workspace *workspace, const char *job, struct cancel *
 		   struct err *err);
 
 /* True: workspace_lock() would meet another run just now, which `err` names. Takes and makes
- * nothing. */
-bool workspace_is_in_use(const struct workspace *workspace, struct err *err);
-
-/* directory_lock_last_supervisor() of its lock. */
-int workspace_last_supervisor(const struct workspace *workspace);
+ * nothing. *last: as of directory_lock_is_held(). */
+bool workspace_is_in_use(const struct workspace *workspace, int *last, struct err *err);
 
 /* Lets another run have it. */
 void workspace_unlock(struct workspace *workspace);
@@ -151,9 +148,9 @@ int workspace_quarantine(struct workspace *workspace, char *const *paths, size_t
 /* Removes what was moved there as torn. False: there was nothing. Any thread may call it. */
 bool workspace_drop_torn(struct workspace *workspace);
 
-/* Removes empty directories that have a number in their name, or that contained a complete
- * checkpoint: a trainer that looks for the highest number would take them for checkpoints. */
-void workspace_prune(struct workspace *workspace);
+/* Removes empty directories that have a number in their name: a trainer that looks for the highest
+ * one would take them for checkpoints. */
+void workspace_prune(const struct workspace *workspace);
 
 /* Our folder, which is made if need be; a borrowed descriptor, or -1. */
 int workspace_folder(struct workspace *workspace, struct err *err);
@@ -268,12 +265,9 @@ int directory_lock(int folder, const char *job, struct cancel *cancel,
 		   char holder[LOCK_HOLDER_SIZE], struct err *err);
 
 /* True: directory_lock() would be refused just now, with `err`. Takes nothing and writes nothing.
- */
-bool directory_lock_is_held(int folder, struct err *err);
-
-/* The pid of the supervisor that holds it, or held it last, in this boot of the machine; 0: none is
- * known. */
-int directory_lock_last_supervisor(int folder);
+ * *last: the pid of the supervisor that holds it, or held it last, in this boot of the machine; 0:
+ * none is known. */
+bool directory_lock_is_held(int folder, int *last, struct err *err);
 
 /* The holder calls it after the start, and again if another process becomes the job: `pid` is the
  * job. */

@@ -1,4 +1,4 @@
-/* On a real directory: what the kernel tells, and what libinotifytools needs help with. */
+/* On a real directory: what the kernel tells. */
 #include "monitor/monitor.h"
 
 #include "base/cleanup.h"
@@ -386,23 +386,6 @@ static void test_descriptor_does_not_leak_into_the_job(void **state)
 	assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
 }
 
-static void test_one_at_a_time_and_again_after_it(void **state)
-{
-	struct place *place = *state;
-	struct inotify_watch *second;
-	struct err err;
-
-	watch(place);
-	assert_int_equal(inotify_watch_open(&place->loop, place->directory, changed, place, &second,
-					    &err),
-			 -1);
-	assert_int_equal(err.kind, ERR_EXISTS);
-	inotify_watch_close(place->watch);
-	watch(place);
-	write_file(place, "a");
-	assert_told(place, "closed a");
-}
-
 static void shell(struct place *place, const char *line)
 {
 	auto_free char *command = text_format("D='%s'; %s", place->directory, line);
@@ -448,25 +431,6 @@ static void test_directory_that_is_made_later(void **state)
 	}
 }
 
-/* The kernel wakes the loop: it does not only look for it now and then. */
-static void test_the_kernel_tells_that_it_is_made(void **state)
-{
-	struct place *place = *state;
-	struct pollfd queue = {.events = POLLIN};
-	auto_free char *parent = text_copy(place->directory); /* where nobody else makes any */
-
-	snprintf(place->directory, sizeof(place->directory), "%s/out", parent);
-	watch(place);
-	queue.fd = inotify_descriptor();
-	assert_int_equal(poll(&queue, 1, 0), 0);
-	shell(place, "mkdir -p $D/step-1");
-	assert_int_equal(poll(&queue, 1, 0), 1);
-	for (int i = 0; i < 100 && !place->told[0]; i++)
-		run_for(place, 20);
-	assert_string_equal(place->told, "directory step-1\n");
-	text_set(place->directory, sizeof(place->directory), parent);
-}
-
 /* With the directory that it is in: only a look finds it. */
 static void test_directory_whose_parent_is_made_again(void **state)
 {
@@ -499,9 +463,7 @@ int main(void)
 		TEST(test_loop_hands_out),
 		TEST(test_overflow_says_rescan_and_watches_what_came_unseen),
 		TEST(test_descriptor_does_not_leak_into_the_job),
-		TEST(test_one_at_a_time_and_again_after_it),
 		TEST(test_directory_that_is_made_later),
-		TEST(test_the_kernel_tells_that_it_is_made),
 		TEST(test_directory_whose_parent_is_made_again),
 	};
 

@@ -390,8 +390,8 @@ static void check(const struct row *row)
 	}
 	if (plan.action != row->action || plan.newer_than_store != row->newer ||
 	    strcmp(torn, expected) != 0)
-		fail_msg("%s: action %d, newer %d, torn '%s' (%s)", row->what, (int)plan.action,
-			 plan.newer_than_store, torn, plan.reason);
+		fail_msg("%s: action %d, newer %d, torn '%s'", row->what, (int)plan.action,
+			 plan.newer_than_store, torn);
 	reconcile_plan_release(&plan);
 	path_list_free(under_way);
 	path_list_free(moved);
@@ -625,9 +625,8 @@ static void test_another_job_in_the_same_directory(void **state)
 		reconcile_decide(&facts, &plan);
 		if (plan.action != cases[i].action || plan.aside.step != cases[i].step ||
 		    plan.aside.newer != cases[i].newer)
-			fail_msg("%s: action %d, step %d, newer %d (%s)", cases[i].what,
-				 (int)plan.action, (int)plan.aside.step, plan.aside.newer,
-				 plan.reason);
+			fail_msg("%s: action %d, step %d, newer %d", cases[i].what,
+				 (int)plan.action, (int)plan.aside.step, plan.aside.newer);
 		/* This job's store has no copy of it. */
 		assert_int_equal(plan.newer_than_store, plan.action == RECONCILE_KEEP);
 		reconcile_plan_release(&plan);

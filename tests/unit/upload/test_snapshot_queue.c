@@ -7,8 +7,6 @@
 #include "base/json.h"
 #include "storage/records/storage_handle.h"
 
-#include <errno.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum {
@@ -35,7 +33,6 @@ struct bench {
 	unsigned asked;
 	unsigned awaited; /* so many outcomes more */
 	struct snapshot_outcome last;
-	char matched[200]; /* of the last: the first one */
 };
 
 static char **list_of(const char *const *paths)
@@ -83,8 +80,6 @@ static void note_outcome(void *arg, const struct snapshot_outcome *outcome)
 	struct bench *bench = arg;
 
 	bench->last = *outcome;
-	text_set(bench->matched, sizeof(bench->matched),
-		 outcome->matched ? outcome->matched[0] : "");
 	if (--bench->awaited == 0)
 		loop_stop(&bench->loop);
 }
@@ -515,23 +510,6 @@ static void test_who_names_what_is_left_out_is_left_out(void **state)
 	}
 }
 
-static void test_patterns_of_the_user(void **state)
-{
-	struct bench bench;
-
-	(void)state;
-	start(&bench, NULL);
-	assert_works(file_patterns_add(&bench.patterns.exclude, "cache", &err));
-	fixture_write(&bench.f, "cache/a", 1000, 1);
-	fixture_write(&bench.f, "cache/b", 1000, 1);
-	fixture_write(&bench.f, "w", 1000, 2);
-	write_text(&bench, "metrics.csv", "1\n");
-	save_durably(&bench, 1);
-	assert_saved(&bench, "metrics.csv w");
-	assert_true(text_starts(bench.matched, "--exclude 'cache' ("));
-	stop(&bench);
-}
-
 /* --- a store that fails --- */
 
 static unsigned refusals;
@@ -596,35 +574,6 @@ static void test_room_is_made_only_in_a_full_store(void **state)
 	}
 }
 
-/* --- without descriptors --- */
-
-/* Whichever is the one too many: it is said, and nothing is left. */
-static void test_no_descriptor_is_left(void **state)
-{
-	struct bench bench;
-	struct rlimit before, few;
-	int next;
-
-	(void)state;
-	start(&bench, NULL);
-	snapshot_queue_free(bench.queue);
-	next = dup(STDERR_FILENO);
-	assert_int_equal(close(next), 0);
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-	for (rlim_t spare = 0; spare <= 2; spare++) {
-		struct snapshot_queue_options options = options_of(&bench, NULL);
-
-		few = (struct rlimit){(rlim_t)next + spare, before.rlim_max};
-		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-		err = (struct err){0};
-		assert_int_equal(snapshot_queue_new(&options, &bench.queue, &err),
-				 spare < 2 ? -1 : 0);
-		assert_int_equal(err.os, spare < 2 ? EMFILE : 0);
-		assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-	}
-	stop(&bench);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -638,9 +587,7 @@ int main(void)
 		cmocka_unit_test(test_a_checkpoint_is_deleted_meanwhile),
 		cmocka_unit_test(test_none_is_made_without_the_checkpoint_that_it_is_about),
 		cmocka_unit_test(test_who_names_what_is_left_out_is_left_out),
-		cmocka_unit_test(test_patterns_of_the_user),
 		cmocka_unit_test(test_room_is_made_only_in_a_full_store),
-		cmocka_unit_test(test_no_descriptor_is_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

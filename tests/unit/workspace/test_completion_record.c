@@ -77,7 +77,7 @@ static void only_a_whole_one_is_believed(void **state)
 		size_t files;
 	} rows[] = {
 		{"{\"version\":1,\"job\":\"a\",\"id\":\"1-2\",\"files\":[]}", 0, 0},
-		{"{\"version\":1,\"job\":\"a\",\"id\":\"1-2\",\"files\":[[\"x\",1,2]]}", 0, 1},
+		{"{\"version\":1,\"job\":\"a\",\"id\":\"1-2\",\"files\":[[\"x\",1,2,3,4]]}", 0, 1},
 		{"{\"version\":1,\"job\":\"a\",\"id\":\"1-2\",\"files\":[[\"x\",1", -1, 0},
 		{"{\"version\":2,\"job\":\"a\",\"id\":\"1-2\",\"files\":[]}", -1, 0},
 		{"{\"job\":\"a\",\"id\":\"1-2\",\"files\":[]}", -1, 0},

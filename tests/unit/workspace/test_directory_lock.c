@@ -66,17 +66,18 @@ static void test_a_look(void **state)
 	auto_close int folder = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct err err = {0};
 	auto_close int first = -1;
+	int last;
 
 	(void)state;
-	assert_false(directory_lock_is_held(folder, &err));
+	assert_false(directory_lock_is_held(folder, &last, &err));
 	assert_int_equal(faccessat(folder, "lock", F_OK, 0), -1);
 	first = lock_root("first", NULL, &err);
 	assert_true(first >= 0);
-	assert_true(directory_lock_is_held(folder, &err));
+	assert_true(directory_lock_is_held(folder, &last, &err));
 	assert_int_equal(err.kind, ERR_EXISTS);
 	assert_non_null(strstr(err.text, "job first"));
 	close(steal_fd(&first));
-	assert_false(directory_lock_is_held(folder, &err));
+	assert_false(directory_lock_is_held(folder, &last, &err));
 	first = lock_root("second", NULL, &err);
 	assert_true(first >= 0);
 }

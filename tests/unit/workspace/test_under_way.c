@@ -26,18 +26,6 @@ static void it_comes_back(void **state)
 	path_list_free(back.paths);
 }
 
-static void an_empty_one_comes_back(void **state)
-{
-	auto_(bytes_release) struct bytes text = {0};
-	struct path_list back = {0};
-	char boot[40] = "";
-
-	(void)state;
-	under_way_format(NULL, "", &text);
-	assert_int_equal(under_way_parse(text.data, text.size, &back, boot, NULL), 0);
-	assert_int_equal(back.count, 0);
-}
-
 static void no_part_of_it_is_believed(void **state)
 {
 	char *paths[] = {numbered, fixed, NULL};
@@ -60,55 +48,6 @@ static void no_part_of_it_is_believed(void **state)
 	assert_int_equal(back.count, 0);
 }
 
-/* 1: if it was closed; 2: if that was not seen. */
-static bool is_marked(void *arg, const char *path, const char *front)
-{
-	return path_set_marks(arg, path) & (strcmp(front, UNDER_WAY_CLOSED) == 0 ? 1 : 2);
-}
-
-static void a_closed_file_stays_or_is_torn(void **state)
-{
-	char whole[] = "./step-1/model.pt", other[] = "./last.pt", open[] = "whole.pt";
-	char *paths[] = {numbered, whole, open, other, NULL};
-	struct path_set set = {0};
-	struct path_list list = {0};
-
-	(void)state;
-	under_way_settle(&list, is_marked, &set);
-	assert_int_equal(list.count, 0);
-	for (size_t i = 0; paths[i]; i++)
-		path_list_add(&list, paths[i]);
-	path_set_mark(&set, "step-1/model.pt", 1);
-	/* One that is not said to be closed may be written on, whatever it looks like. */
-	path_set_mark(&set, "whole.pt", 1);
-	under_way_settle(&list, is_marked, &set);
-	assert_int_equal(list.count, 3);
-	assert_string_equal(list.paths[0], numbered);
-	assert_string_equal(list.paths[1], "whole.pt");
-	assert_string_equal(list.paths[2], "last.pt");
-	assert_null(list.paths[3]);
-	path_list_free(list.paths);
-	path_set_release(&set);
-}
-
-static void closed_files_of_one_save_stay_together(void **state)
-{
-	auto_(path_set_release) struct path_set set = {0};
-	struct path_list list = {0};
-
-	(void)state;
-	path_list_add(&list, UNDER_WAY_CLOSED "model.npz");
-	path_list_add(&list, UNDER_WAY_CLOSED "opt.npz");
-	path_list_add(&list, UNDER_WAY_CLOSED "step-1.npz");
-	path_set_mark(&set, "opt.npz", 1);
-	path_set_mark(&set, "step-1.npz", 1);
-	under_way_settle(&list, is_marked, &set);
-	assert_int_equal(list.count, 2);
-	assert_string_equal(list.paths[0], "model.npz");
-	assert_string_equal(list.paths[1], "opt.npz");
-	path_list_free(list.paths);
-}
-
 static void what_is_left_of_a_set_is_not_under_way(void **state)
 {
 	char model[] = "model.pt", rest[] = UNDER_WAY_REST "opt.pt";
@@ -118,64 +57,6 @@ static void what_is_left_of_a_set_is_not_under_way(void **state)
 	assert_true(under_way_has(paths, "model.pt") && !under_way_has(paths, "opt.pt"));
 	assert_false(under_way_has_behind(paths, UNDER_WAY_REST, "model.pt"));
 	assert_true(under_way_has_behind(paths, UNDER_WAY_REST, "opt.pt"));
-}
-
-/* A name that was closed goes with one that does not stay, and only then. */
-static void a_closed_name_stays_if_all_others_do(void **state)
-{
-	auto_(path_set_release) struct path_set set = {0};
-	struct path_list list = {0};
-
-	(void)state;
-	path_list_add(&list, UNDER_WAY_UNLESS_WHOLE "opt.npz");
-	path_list_add(&list, UNDER_WAY_WITH "model.npz");
-	under_way_settle(&list, is_marked, &set);
-	assert_int_equal(list.count, 2);
-	assert_string_equal(list.paths[0], "opt.npz");
-	assert_string_equal(list.paths[1], UNDER_WAY_WITH "model.npz");
-	path_list_free(list.paths);
-	list = (struct path_list){0};
-	path_list_add(&list, UNDER_WAY_UNLESS_WHOLE "opt.npz");
-	path_list_add(&list, UNDER_WAY_WITH "model.npz");
-	path_set_mark(&set, "opt.npz", 2);
-	path_set_mark(&set, "model.npz", 1);
-	under_way_settle(&list, is_marked, &set);
-	assert_int_equal(list.count, 0);
-	path_list_free(list.paths);
-	list = (struct path_list){0};
-	path_list_add(&list, UNDER_WAY_WITH "model.npz");
-	path_list_add(&list, UNDER_WAY_REST "opt.npz");
-	under_way_settle(&list, is_marked, &set);
-	assert_int_equal(list.count, 2);
-	path_list_free(list.paths);
-}
-
-/* What one save has written stands or falls together. */
-static void files_whose_close_was_not_seen_stay_together(void **state)
-{
-	static const char *const listed[] = {
-		UNDER_WAY_UNLESS_WHOLE "step-1/model.npz", UNDER_WAY_UNLESS_WHOLE "step-1/opt.npz",
-		UNDER_WAY_UNLESS_WHOLE "step-2/model.npz", UNDER_WAY_UNLESS_WHOLE "step-2/opt.npz",
-		UNDER_WAY_UNLESS_WHOLE "model-3.npz",      UNDER_WAY_UNLESS_WHOLE "opt-3.npz",
-		UNDER_WAY_UNLESS_WHOLE "last.npz",         UNDER_WAY_UNLESS_WHOLE "sub/opt.npz",
-	};
-	static const char *const whole[] = {"step-1/model.npz", "step-1/opt.npz", "step-2/opt.npz",
-					    "opt-3.npz", "last.npz"};
-	static const char *const left[] = {"step-2/model.npz", "step-2/opt.npz", "model-3.npz",
-					   "opt-3.npz",        "last.npz",       "sub/opt.npz"};
-	auto_(path_set_release) struct path_set set = {0};
-	struct path_list list = {0};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(listed) / sizeof(listed[0]); i++)
-		path_list_add(&list, listed[i]);
-	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
-		path_set_mark(&set, whole[i], 2);
-	under_way_settle(&list, is_marked, &set);
-	assert_int_equal(list.count, sizeof(left) / sizeof(left[0]));
-	for (size_t i = 0; i < list.count; i++)
-		assert_string_equal(list.paths[i], left[i]);
-	path_list_free(list.paths);
 }
 
 static void a_directory_stands_for_what_is_in_it(void **state)
@@ -202,12 +83,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_comes_back),
-		cmocka_unit_test(an_empty_one_comes_back),
 		cmocka_unit_test(no_part_of_it_is_believed),
-		cmocka_unit_test(a_closed_file_stays_or_is_torn),
-		cmocka_unit_test(files_whose_close_was_not_seen_stay_together),
-		cmocka_unit_test(a_closed_name_stays_if_all_others_do),
-		cmocka_unit_test(closed_files_of_one_save_stay_together),
 		cmocka_unit_test(what_is_left_of_a_set_is_not_under_way),
 		cmocka_unit_test(a_directory_stands_for_what_is_in_it),
 	};

@@ -114,58 +114,6 @@ static bool there(struct place *place, const char *path)
 	return file_exists(whole);
 }
 
-static void test_lists_regular_files_sorted(void **state)
-{
-	struct place *place = *state;
-	auto_(snapshot_files_release) struct snapshot_files files = {0};
-
-	put(place, NULL, "b/2", "22");
-	put(place, NULL, "a", "1");
-	put(place, NULL, ".reprieve/x", "ours");
-	assert_int_equal(file_list_read(place->workspace.directory, &files, NULL), 0);
-	assert_int_equal(files.count, 2);
-	assert_string_equal(files.items[0].path, "a");
-	assert_string_equal(files.items[1].path, "b/2");
-	assert_int_equal(files.items[1].size, 2);
-}
-
-static void test_a_record_comes_back(void **state)
-{
-	struct place *place = *state;
-	char job[] = "train";
-	struct completion_record record = {.job = job, .id = {3, 7}};
-	struct completion_record back = {0};
-	struct err err;
-
-	assert_int_equal(workspace_read_record(&place->workspace, &back, &err), -1);
-	assert_int_equal(err.kind, ERR_NOT_FOUND);
-	put(place, NULL, "step_1/w", "abc");
-	assert_int_equal(file_list_read(place->workspace.directory, &record.files, NULL), 0);
-	assert_int_equal(workspace_write_record(&place->workspace, &record, NULL), 0);
-	assert_int_equal(workspace_read_record(&place->workspace, &back, &err), 0);
-	assert_string_equal(back.job, "train");
-	assert_int_equal(back.id.attempt, 3);
-	assert_int_equal(back.id.sequence, 7);
-	assert_int_equal(back.files.count, 1);
-	assert_string_equal(back.files.items[0].path, "step_1/w");
-	assert_int_equal(back.files.items[0].mtime_ns, record.files.items[0].mtime_ns);
-	completion_record_release(&back);
-	snapshot_files_release(&record.files);
-}
-
-static void test_a_record_that_was_cut_off_is_not_believed(void **state)
-{
-	struct place *place = *state;
-	struct completion_record back;
-	struct err err;
-	auto_free char *beside = text_format("%s.reprieve", place->workspace.directory);
-
-	put(place, beside, "completion.json",
-	    "{\"version\":1,\"job\":\"train\",\"id\":\"1-1\",\"files\":[[\"a\",");
-	assert_int_equal(workspace_read_record(&place->workspace, &back, &err), -1);
-	assert_int_equal(err.kind, ERR_CORRUPT);
-}
-
 static void test_the_list_of_what_is_being_written(void **state)
 {
 	struct place *place = *state;
@@ -247,22 +195,14 @@ static void test_prune_takes_only_what_a_trainer_would_take_for_a_checkpoint(voi
 		bool stays;
 	} rows[] = {
 		{"step_7", false},      {"step_8/optimizer", false},
-		{"epoch=3", false},     {"best/weights", false}, /* held a file that was sealed */
+		{"epoch=3", false},     {"best/weights", true},
 		{"logs", true},         {"logs/tensorboard", true},
 		{".cache/1", true},     {".hub/refs/heads-2", true},
 		{"clone/refs/2", true}, {"step_1", true},
 	};
 	struct place *place = *state;
-	char job[] = "train";
-	struct completion_record record = {.job = job, .id = {1, 1}};
-	auto_free char *sealed = text_format("%s/best/weights/state", place->workspace.directory);
 
 	put(place, NULL, "step_1/state", "good");
-	put(place, NULL, "best/weights/state", "good");
-	assert_int_equal(file_list_read(place->workspace.directory, &record.files, NULL), 0);
-	assert_int_equal(workspace_write_record(&place->workspace, &record, NULL), 0);
-	snapshot_files_release(&record.files);
-	assert_int_equal(unlink(sealed), 0);
 	make(place, "clone/.git");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		make(place, rows[i].path);
@@ -271,7 +211,6 @@ static void test_prune_takes_only_what_a_trainer_would_take_for_a_checkpoint(voi
 		if (there(place, rows[i].path) != rows[i].stays)
 			fail_msg("%s", rows[i].path);
 	assert_false(there(place, "step_8"));
-	assert_false(there(place, "best"));
 	make(place, ".git");
 	make(place, "step_9");
 	workspace_prune(&place->workspace);
@@ -553,23 +492,7 @@ static void test_a_folder_that_is_not_ours_is_not_used(void **state)
 	}
 }
 
-static void test_both_places_taken_is_refused(void **state)
-{
-	struct place *place = *state;
-	auto_free char *command =
-		text_format("cd '%s' && mkdir other && ln -s other "
-			    "checkpoints.reprieve && ln -s ../other "
-			    "checkpoints/.reprieve",
-			    place->root);
-	struct err err;
-
-	assert_int_equal(system(command), 0);
-	assert_int_equal(workspace_folder(&place->workspace, &err), -1);
-	assert_int_equal(err.kind, ERR_DENIED);
-	assert_non_null(strstr(err.text, "checkpoints/.reprieve is a link or a file"));
-}
-
-/* Also if nothing is restored or moved: without the lock, two runs would share the directory. */
+/* Without the lock, two runs would share the directory. */
 static void test_nothing_is_locked_where_both_places_are_taken(void **state)
 {
 	static const char *const rows[] = {
@@ -593,22 +516,6 @@ static void test_nothing_is_locked_where_both_places_are_taken(void **state)
 	}
 }
 
-static char *said_while(void (*call)(struct place *), struct place *place)
-{
-	auto_free char *path = text_format("%s/said", place->root);
-	auto_(bytes_release) struct bytes said = {0};
-	int kept = dup(STDERR_FILENO), to = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-
-	assert_true(kept >= 0 && to >= 0 && dup2(to, STDERR_FILENO) >= 0);
-	call(place);
-	dup2(kept, STDERR_FILENO);
-	close(kept);
-	close(to);
-	assert_int_equal(file_read(path, &said, NULL), 0);
-	bytes_append(&said, "", 1, NULL);
-	return text_copy((const char *)said.data);
-}
-
 static void write_lists(struct place *place)
 {
 	char first[] = "a", second[] = "b";
@@ -617,31 +524,6 @@ static void write_lists(struct place *place)
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
 		assert_int_equal(workspace_write_under_way(&place->workspace, paths[i], &err), 0);
-}
-
-static void lock_and_write_lists(struct place *place)
-{
-	assert_int_equal(workspace_lock(&place->workspace, "train", NULL, NULL), 0);
-	assert_true(place->workspace.lock_fd > 0);
-	write_lists(place);
-	assert_non_null(strstr(place->workspace.beside, "checkpoints/.reprieve"));
-}
-
-static void test_a_folder_that_is_passed_over_is_told_once(void **state)
-{
-	struct place *place = *state;
-	auto_free char *outside = text_format("%s.reprieve", place->workspace.directory);
-	auto_free char *silent = NULL, *said = NULL;
-	const char *told;
-
-	assert_int_equal(file_write(outside, "", 0, NULL), 0);
-	silent = said_while(write_lists, place);
-	assert_string_equal(silent, "");
-	said = said_while(lock_and_write_lists, place);
-	told = strstr(said, "checkpoints.reprieve is a link or a file, and is not used: ");
-	assert_non_null(told);
-	assert_non_null(strstr(told, "checkpoints/.reprieve is used in its place"));
-	assert_null(strstr(told + 1, "checkpoints.reprieve is"));
 }
 
 /* Where the list lies is decided once, whatever comes to lie at its place. */
@@ -783,49 +665,27 @@ static void test_a_held_directory_that_is_exchanged(void **state)
 	workspace_let_go(&place->workspace);
 }
 
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_only_what_is_above_the_directory_is_made,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_lists_regular_files_sorted, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_a_record_comes_back, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_a_record_that_was_cut_off_is_not_believed,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_the_list_of_what_is_being_written, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(test_quarantine_keeps_what_it_moves, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(test_quarantine_leaves_no_empty_directories, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(
-			test_prune_takes_only_what_a_trainer_would_take_for_a_checkpoint, set_up,
-			tear_down),
-		cmocka_unit_test_setup_teardown(test_install_replaces_and_keeps_strangers, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(test_install_keeps_the_order_of_times, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(test_install_leaves_what_is_no_checkpoint, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(test_install_leaves_what_snapshots_leave_out,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_install_of_read_only_directories, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(test_a_folder_that_is_not_ours_is_not_used, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(test_both_places_taken_is_refused, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(test_nothing_is_locked_where_both_places_are_taken,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_a_folder_that_is_passed_over_is_told_once,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_the_list_stays_in_the_folder_of_the_lock,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_a_server_that_maps_users, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_only_our_staging_areas_are_removed, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(test_a_held_directory_that_is_exchanged, set_up,
-						tear_down),
+		TEST(test_only_what_is_above_the_directory_is_made),
+		TEST(test_the_list_of_what_is_being_written),
+		TEST(test_quarantine_keeps_what_it_moves),
+		TEST(test_quarantine_leaves_no_empty_directories),
+		TEST(test_prune_takes_only_what_a_trainer_would_take_for_a_checkpoint),
+		TEST(test_install_replaces_and_keeps_strangers),
+		TEST(test_install_keeps_the_order_of_times),
+		TEST(test_install_leaves_what_is_no_checkpoint),
+		TEST(test_install_leaves_what_snapshots_leave_out),
+		TEST(test_install_of_read_only_directories),
+		TEST(test_a_folder_that_is_not_ours_is_not_used),
+		TEST(test_nothing_is_locked_where_both_places_are_taken),
+		TEST(test_the_list_stays_in_the_folder_of_the_lock),
+		TEST(test_a_server_that_maps_users),
+		TEST(test_only_our_staging_areas_are_removed),
+		TEST(test_a_held_directory_that_is_exchanged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
