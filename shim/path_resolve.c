@@ -39,21 +39,13 @@ static bool match_directory(const char *directory, const char *path, size_t leng
 	return true;
 }
 
-/* On 32-bit machines libc uses another structure than the system call: there is no other path. */
 static bool is_anchor(const struct shim_header *header, const char *path, bool if_absent)
 {
-#if defined(__LP64__) && defined(SYS_newfstatat)
 	struct stat status;
 
 	if (syscall(SYS_newfstatat, AT_FDCWD, path, &status, 0) < 0)
 		return if_absent;
 	return status.st_ino == header->anchor_inode && status.st_dev == header->anchor_device;
-#else
-	(void)header;
-	(void)path;
-	(void)if_absent;
-	return false;
-#endif
 }
 
 /*
@@ -193,11 +185,9 @@ bool path_resolve_absolute(int directory_fd, const char *path, struct resolved_p
 	return true;
 }
 
-/* On 32-bit machines SYS_fstat uses another structure than libc, and fstat() itself needs glibc
- * 2.33: there the name alone decides. */
+/* By the system call, because fstat() needs glibc 2.33. */
 static bool stat_descriptor(int fd, struct resolved_path *resolved_path, bool *named)
 {
-#if defined(__LP64__) && defined(SYS_fstat)
 	struct stat status;
 
 	if (syscall(SYS_fstat, fd, &status) < 0)
@@ -211,12 +201,6 @@ static bool stat_descriptor(int fd, struct resolved_path *resolved_path, bool *n
 	if (!*named)
 		resolved_path->flags |= SHIM_FLAG_DELETED;
 	return true;
-#else
-	(void)fd;
-	(void)resolved_path;
-	(void)named;
-	return true;
-#endif
 }
 
 void path_resolve_fd(const struct shim_header *header, int fd, int directory_fd, const char *path,

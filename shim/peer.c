@@ -73,7 +73,6 @@ bool peer_is_alive(const struct shim_header *header)
 enum channel_pidns peer_pidns(const struct shim_header *header)
 {
 	enum channel_pidns found = CHANNEL_PIDNS_UNKNOWN;
-#if defined(__LP64__) && defined(SYS_fstat)
 	struct stat status;
 	long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/ns/pid", O_RDONLY | O_CLOEXEC, 0);
 
@@ -85,8 +84,5 @@ enum channel_pidns peer_pidns(const struct shim_header *header)
 				? CHANNEL_PIDNS_SAME
 				: CHANNEL_PIDNS_OTHER;
 	syscall(SYS_close, fd);
-#else
-	(void)header;
-#endif
 	return found;
 }
