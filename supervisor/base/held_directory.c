@@ -8,7 +8,9 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
+#include <linux/openat2.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 
 /* As many as the kernel follows in one path. */
@@ -164,12 +166,17 @@ static int resolve_path(struct resolution *resolution, int from, const char *pat
 static int open_from(int from, const char *path, int flags, const mode_t *make, struct err *err)
 {
 	struct resolution resolution = {.path = path, .err = err, .make = make != NULL};
+	const struct open_how how = {
+		.flags = (uint64_t)(flags | O_DIRECTORY | O_CLOEXEC),
+		.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
 	/* As a rule there is no link on the way, and one call does it. */
-	auto_close int fd = beneath_open_without_links(from, path, flags);
+	auto_close int fd = (int)syscall(SYS_openat2, from, path, &how, sizeof(how));
 	auto_close int at = -1, found = -1;
 
 	if (fd >= 0)
 		return steal_fd(&fd);
+	/* Any errno but ENOENT: the kernel, or a filter of a container, may not know the call. */
 	if (make || errno != ENOENT) {
 		resolution.mode = make ? *make : 0;
 		/* An absolute path asks nothing of the working directory, which may be closed to

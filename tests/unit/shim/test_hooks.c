@@ -3,18 +3,36 @@
 #include "shim/hooks.h"
 
 #include "base/text.h"
-#include "base/without_openat2.h"
 #include "own_channel.h"
 
 #include "shim/fd_table.h"
 #include "shim/libc_symbols.h"
 
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+
+/* From then on this process gets that error from that system call. */
+static int forbid_call(long number, unsigned error)
+{
+	struct sock_filter rules[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {.len = sizeof(rules) / sizeof(rules[0]), .filter = rules};
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0
+		       ? -1
+		       : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
 
 int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
