@@ -97,20 +97,26 @@ static void set_relative_path(const struct shim_header *header, const char *path
 		match_by_anchor(header, path, length, resolved_path);
 }
 
-static ssize_t read_proc_link(const char *directory, unsigned number, char *target, size_t capacity)
+void path_with_number(char path[40], const char *before, unsigned number)
 {
-	char name[40];
 	char digits[12];
 	size_t count = 0;
-	size_t length = strlen(directory);
+	size_t length = strlen(before);
 
-	memcpy(name, directory, length);
+	memcpy(path, before, length);
 	do
 		digits[count++] = (char)('0' + number % 10);
 	while (number /= 10);
 	while (count > 0)
-		name[length++] = digits[--count];
-	name[length] = '\0';
+		path[length++] = digits[--count];
+	path[length] = '\0';
+}
+
+static ssize_t read_descriptor_link(int fd, char *target, size_t capacity)
+{
+	char name[40];
+
+	path_with_number(name, "/proc/self/fd/", (unsigned)fd);
 	return syscall(SYS_readlinkat, AT_FDCWD, name, target, capacity);
 }
 
@@ -147,8 +153,7 @@ static bool make_absolute(int directory_fd, const char *path, char *text, size_t
 		/* counts the terminating NUL */
 		ssize_t got = directory_fd == AT_FDCWD
 				      ? syscall(SYS_getcwd, text, WORK_SIZE) - 1
-				      : read_proc_link("/proc/self/fd/", (unsigned)directory_fd,
-						       text, WORK_SIZE);
+				      : read_descriptor_link(directory_fd, text, WORK_SIZE);
 
 		/* Too long, deleted, or outside our root directory. */
 		if (got <= 0 || (size_t)got >= WORK_SIZE || text[0] != '/')
@@ -208,7 +213,7 @@ void path_resolve_fd(const struct shim_header *header, int fd, int directory_fd,
 {
 	char text[WORK_SIZE];
 	bool named = true;
-	ssize_t got = read_proc_link("/proc/self/fd/", (unsigned)fd, text, sizeof(text));
+	ssize_t got = read_descriptor_link(fd, text, sizeof(text));
 
 	if (got <= 0) {
 		path_resolve_name(header, directory_fd, path, resolved_path);
