@@ -170,16 +170,7 @@ static json_t *parse_kind(const char *name)
 	return NULL;
 }
 
-/* Takes over `fault`. */
-static void add_fault(struct mock *mock, json_t *fault)
-{
-	json_object_set_new(fault, "set_ms", json_integer(clock_monotonic_ms()));
-	pthread_mutex_lock(&mock->mutex);
-	json_array_append_new(mock->faults, fault);
-	pthread_mutex_unlock(&mock->mutex);
-}
-
-int mock_add_fault(struct mock *mock, const char *text, struct err *err)
+int mock_add_fault(struct mock *mock, const char *text, json_t *limits, struct err *err)
 {
 	char name[64], *when, *times;
 	uint64_t count = 0;
@@ -207,7 +198,11 @@ int mock_add_fault(struct mock *mock, const char *text, struct err *err)
 	json_object_set_new(fault, "count", json_integer(count ? (json_int_t)count : -1));
 	json_object_set_new(fault, "at_fire", json_boolean(text_equal(when, "fire")));
 	json_object_set_new(fault, "after_ms", json_integer(after_ms));
-	add_fault(mock, fault);
+	json_object_set_new(fault, "set_ms", json_integer(clock_monotonic_ms()));
+	json_object_update_missing(fault, limits);
+	pthread_mutex_lock(&mock->mutex);
+	json_array_append_new(mock->faults, fault);
+	pthread_mutex_unlock(&mock->mutex);
 	return 0;
 }
 
@@ -262,22 +257,14 @@ static bool reply_with_fault(json_t *fault, const struct httpd_request *request,
 /* --- control from outside, under /mock/, a path that no cloud has --- */
 
 /* Replaces all; {} ends them. */
-static int control_fault(struct mock *mock, json_t *fault, struct err *err)
+static int control_fault(struct mock *mock, json_t *body, struct err *err)
 {
-	int64_t status = json_number_or(fault, "status", 200);
-	const char *as = json_text_or(fault, "as", "aws");
-	enum mock_cloud cloud;
+	const char *text = json_text_or(body, "fault", NULL);
 
-	if (!mock_cloud_by_name(as, &cloud))
-		return err_set(err, ERR_INVALID, "\"as\" is no cloud");
-	if (status < 200 || status > 599)
-		return err_set(err, ERR_INVALID, "status is not between 200 and 599");
 	pthread_mutex_lock(&mock->mutex);
 	json_array_clear(mock->faults);
 	pthread_mutex_unlock(&mock->mutex);
-	if (json_object_size(fault) > 0)
-		add_fault(mock, json_deep_copy(fault));
-	return 0;
+	return text ? mock_add_fault(mock, text, body, err) : 0;
 }
 
 int mock_control(struct mock *mock, const char *name, const char *text, struct err *err)
