@@ -298,6 +298,16 @@ bool aws_instance_reply(const struct reply *reply)
 	       id[2];
 }
 
+/* NULL: the verdict is set, NEGATIVE where the resource is absent. */
+static json_t *read_json(const struct reply *reply, char first, struct verdict *verdict)
+{
+	*verdict = (struct verdict){0};
+	if (!reply_is_absent(reply))
+		return reply_json(reply, first, verdict);
+	verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
+	return NULL;
+}
+
 void aws_action_reply(const struct reply *reply, struct verdict *verdict)
 {
 	static const char *const actions[] = {"terminate", "stop", "hibernate", NULL};
@@ -307,12 +317,7 @@ void aws_action_reply(const struct reply *reply, struct verdict *verdict)
 	char at[32] = "a time that was not told";
 	bool guessed = true;
 
-	*verdict = (struct verdict){0};
-	if (reply_is_absent(reply)) {
-		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
-		return;
-	}
-	object = reply_json(reply, '{', verdict);
+	object = read_json(reply, '{', verdict);
 	if (!object)
 		return;
 	action = json_text_or(object, "action", NULL);
@@ -350,12 +355,7 @@ void aws_rebalance_reply(const struct reply *reply, struct verdict *verdict)
 	int64_t when;
 	char at[32];
 
-	*verdict = (struct verdict){0};
-	if (reply_is_absent(reply)) {
-		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
-		return;
-	}
-	object = reply_json(reply, '{', verdict);
+	object = read_json(reply, '{', verdict);
 	if (!object)
 		return;
 	if (!datetime_parse(json_text_or(object, "noticeTime", ""), &when)) {
@@ -453,13 +453,8 @@ void aws_maintenance_reply(const struct reply *reply, struct verdict *verdict)
 	json_t *event;
 	size_t i;
 
-	*verdict = (struct verdict){0};
 	/* EC2 returns an empty list; imitations of it return 404. */
-	if (reply_is_absent(reply)) {
-		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
-		return;
-	}
-	list = reply_json(reply, '[', verdict);
+	list = read_json(reply, '[', verdict);
 	if (!list)
 		return;
 	verdict->kind = VERDICT_NEGATIVE;

@@ -139,8 +139,8 @@ enum {
 	NAME_TIMEOUT_MS = 2000,
 	PROBE_TIMEOUT_MS = 300,
 	APPROVE_TIMEOUT_MS = 2000,
-	/* The least time between two requests for the name: every request counts against the VM's
-	 * limit. */
+	/* The least time between two requests for the name, if there is one and if there is none:
+	 * every request counts against the VM's limit. */
 	DOUBT_MS = 5000,
 	NAMELESS_MS = 1000,
 };
@@ -152,10 +152,9 @@ struct session {
 	struct watcher *watcher;
 	struct instance_metadata client;
 	char name[AZURE_NAME_MOST];
-	/* monotonic: when to ask for the name again; CLOCK_NEVER: it is not in doubt */
-	int64_t doubtful_ms;
-	bool must_ask;         /* ask in any case: the VM may have been restored elsewhere */
-	int64_t name_asked_ms; /* monotonic */
+	/* Events for others, or for nobody: the VM may have been restored elsewhere. */
+	bool is_doubtful;
+	int64_t name_asked_ms; /* monotonic; 0: never */
 	bool enabled;          /* a reply came: from now on they are fast */
 	unsigned throttled;
 	struct announced announced;
@@ -169,22 +168,20 @@ static void fetch_vm_name(struct session *session)
 	struct reply reply;
 
 	session->name_asked_ms = clock_monotonic_ms();
-	session->doubtful_ms = session->name_asked_ms + (session->name[0] ? DOUBT_MS : NAMELESS_MS);
 	session->client.timeout_ms = NAME_TIMEOUT_MS;
 	if (!watcher_get(session->watcher, &session->client, NAME_PATH, &reply, &verdict) ||
 	    !azure_name_reply(&reply, name))
 		return;
 	text_set(session->name, sizeof(session->name), name);
-	session->doubtful_ms = CLOCK_NEVER;
-	session->must_ask = false;
 }
 
-static void doubt_vm_name(struct session *session, int64_t at_ms)
+static bool must_ask_for_name(const struct session *session)
 {
-	if (at_ms < session->name_asked_ms + DOUBT_MS)
-		at_ms = session->name_asked_ms + DOUBT_MS;
-	if (at_ms < session->doubtful_ms)
-		session->doubtful_ms = at_ms;
+	int64_t pause_ms = session->name[0] ? DOUBT_MS : NAMELESS_MS;
+
+	return (!session->name[0] || session->is_doubtful) &&
+	       (session->name_asked_ms == 0 ||
+		clock_left_ms(session->name_asked_ms + pause_ms) == 0);
 }
 
 static void handle_events(struct session *session, const struct verdict *events)
@@ -193,18 +190,13 @@ static void handle_events(struct session *session, const struct verdict *events)
 	announced_take(&session->announced, session->watcher, events,
 		       events->kind != VERDICT_UNKNOWN && !events->why[0],
 		       "the scheduled event was withdrawn");
+	/* With a wrong name, every event seems to concern other VMs. */
+	session->is_doubtful = events->kind == VERDICT_UNKNOWN || events->others > 0;
 	if (events->kind == VERDICT_UNKNOWN) {
-		session->must_ask = true;
-		doubt_vm_name(session, clock_monotonic_ms());
 		watcher_report(session->watcher, SOURCE_UNKNOWN, events->why);
 		return;
 	}
 	session->enabled = true;
-	/* With a wrong name, every event seems to concern other VMs. */
-	if (events->others > 0)
-		doubt_vm_name(session, clock_monotonic_ms() + DOUBT_MS);
-	else if (!session->must_ask && session->name[0])
-		session->doubtful_ms = CLOCK_NEVER;
 	if (session->name[0])
 		watcher_report(session->watcher, SOURCE_ARMED, "");
 	else
@@ -221,7 +213,7 @@ static int64_t poll_events(struct session *session)
 	struct reply reply;
 	bool replied;
 
-	if (clock_left_ms(session->doubtful_ms) == 0)
+	if (must_ask_for_name(session))
 		fetch_vm_name(session);
 	session->client.timeout_ms = session->enabled ? TIMEOUT_MS : FIRST_TIMEOUT_MS;
 	replied = watcher_get(session->watcher, &session->client, EVENTS_PATH, &reply, &events);

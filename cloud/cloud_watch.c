@@ -5,17 +5,16 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "base/workers.h"
 #include "cloud.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 enum {
-	STACK_BYTES = 512 * 1024,
 	PROBES_OFTEN = 12,
 	PROBE_SOON_MS = 5000,
 	PROBE_LATER_MS = 60 * 1000,
@@ -80,23 +79,13 @@ static int choose_sources(struct cloud_watch *watch, const struct cloud_options 
 
 static int start_threads(struct cloud_watch *watch, struct err *err)
 {
-	pthread_attr_t attributes;
-	sigset_t all, before;
-	int failed = 0;
-
-	pthread_attr_init(&attributes);
-	pthread_attr_setstacksize(&attributes, STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	while (!failed && watch->started < watch->chosen.count) {
+	for (; watch->started < watch->chosen.count; watch->started++) {
 		struct watcher *watcher = &watch->chosen.items[watch->started];
 
-		failed = pthread_create(&watcher->thread, &attributes, watch_source, watcher);
-		watch->started += !failed;
+		if (parallel_start(&watcher->thread, watch_source, watcher) < 0)
+			return err_set(err, ERR_FAILED, "no thread for a notice source");
 	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
-	return failed ? err_os(err, failed, "thread for a notice source") : 0;
+	return 0;
 }
 
 int cloud_watch_start(const struct cloud_options *options, struct cloud_watch **result,

@@ -117,7 +117,7 @@ static enum slurm_end query_slurm_end(const struct environment *environment, int
 		err_set(err, ERR_NOT_FOUND, "SLURM_JOB_ID is no number");
 		return SLURM_END_UNREADABLE;
 	}
-	if (program_output(argv, timeout_ms, &shown, err) < 0) {
+	if (program_output(argv, NULL, timeout_ms, &shown, err) < 0) {
 		if (err && err->kind == ERR_NOT_FOUND)
 			err_set(err, ERR_NOT_FOUND,
 				"SLURM_JOB_END_TIME is not set (Slurm before 23.02), and there is "

@@ -70,34 +70,14 @@ static bool header_is_sound(const struct shim_header *found)
 	       memchr(found->doorbell, 0, sizeof(found->doorbell));
 }
 
-/*
- * Maps by the system call: mmap() and munmap() are interposed here (hooks_mappings.c) and would
- * take the channel for a mapping of the job. On 32-bit machines they are not interposed, and the
- * system call differs between libcs.
- */
-#ifdef __LP64__
+/* Maps by the system call: mmap() and munmap() are interposed here (hooks_mappings.c) and would
+ * take the channel for a mapping of the job. */
 static void *map_file(int fd, size_t size)
 {
 	const off_t start = 0; /* of this width: it is an argument after the "..." */
 
 	return (void *)syscall(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, start);
 }
-
-static void unmap_file(void *memory, size_t size)
-{
-	syscall(SYS_munmap, memory, size);
-}
-#else
-static void *map_file(int fd, size_t size)
-{
-	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-}
-
-static void unmap_file(void *memory, size_t size)
-{
-	munmap(memory, size);
-}
-#endif
 
 static bool map_channel(const char *path)
 {
@@ -112,7 +92,7 @@ static bool map_channel(const char *path)
 	if (memory == MAP_FAILED)
 		return false;
 	if (!header_is_sound(memory)) {
-		unmap_file(memory, SHIM_CHANNEL_SIZE);
+		syscall(SYS_munmap, memory, SHIM_CHANNEL_SIZE);
 		return false;
 	}
 	known = *(const struct shim_header *)memory;

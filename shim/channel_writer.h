@@ -43,6 +43,9 @@ void path_resolve_name(const struct shim_header *header, int directory_fd, const
  * is sent. False: it is too long, or cannot be found out. */
 bool path_resolve_absolute(int directory_fd, const char *path, struct resolved_path *resolved_path);
 
+/* "before" and the number, without a call of libc's. */
+void path_with_number(char path[40], const char *before, unsigned number);
+
 /* A small cache of absolute paths that were found to be outside the directory, so that opening the
  * same file or device again is cheap. */
 bool path_is_known_outside(const char *path);

@@ -25,9 +25,7 @@
 
 /* glibc does not declare these in its headers. */
 int __open_2(const char *path, int flags);
-int __open64_2(const char *path, int flags);
 int __openat_2(int directory_fd, const char *path, int flags);
-int __openat64_2(int directory_fd, const char *path, int flags);
 int close_range(unsigned first, unsigned last, int flags);
 void closefrom(int first);
 
@@ -134,69 +132,58 @@ static int raw_open(int directory_fd, const char *path, int flags, unsigned mode
 	return (int)syscall(SYS_openat, directory_fd, path, flags, mode);
 }
 
-/* `large`: what the system call needs in place of the 64-bit name. */
-#define EXPORT_OPEN(name, large)                                                            \
-	EXPORT int name(const char *path, int flags, ...)                                   \
-	{                                                                                   \
-		__typeof__(&name) next = LIBC(name);                                        \
-		unsigned mode = 0;                                                          \
-                                                                                            \
-		MODE_ARGUMENT(flags, mode);                                                 \
-		return hooks_opened(next ? next(path, flags, mode)                          \
-					 : raw_open(AT_FDCWD, path, flags | (large), mode), \
-				    flags, AT_FDCWD, path);                                 \
-	}
-#define EXPORT_OPENAT(name, large)                                                              \
-	EXPORT int name(int directory_fd, const char *path, int flags, ...)                     \
-	{                                                                                       \
-		__typeof__(&name) next = LIBC(name);                                            \
-		unsigned mode = 0;                                                              \
-                                                                                                \
-		MODE_ARGUMENT(flags, mode);                                                     \
-		return hooks_opened(next ? next(directory_fd, path, flags, mode)                \
-					 : raw_open(directory_fd, path, flags | (large), mode), \
-				    flags, directory_fd, path);                                 \
-	}
-#define EXPORT_CREAT(name, large)                                                           \
-	EXPORT int name(const char *path, mode_t mode)                                      \
-	{                                                                                   \
-		const int flags = O_CREAT | O_WRONLY | O_TRUNC;                             \
-		__typeof__(&name) next = LIBC(name);                                        \
-                                                                                            \
-		return hooks_opened(next ? next(path, mode)                                 \
-					 : raw_open(AT_FDCWD, path, flags | (large), mode), \
-				    flags, AT_FDCWD, path);                                 \
-	}
-/* A fortified program calls these for open() and openat() without a mode. */
-#define EXPORT_OPEN_2(name, large)                                                       \
-	EXPORT int name(const char *path, int flags)                                     \
-	{                                                                                \
-		__typeof__(&name) next = LIBC(name);                                     \
-                                                                                         \
-		return hooks_opened(next ? next(path, flags)                             \
-					 : raw_open(AT_FDCWD, path, flags | (large), 0), \
-				    flags, AT_FDCWD, path);                              \
-	}
-#define EXPORT_OPENAT_2(name, large)                                                         \
-	EXPORT int name(int directory_fd, const char *path, int flags)                       \
-	{                                                                                    \
-		__typeof__(&name) next = LIBC(name);                                         \
-                                                                                             \
-		return hooks_opened(next ? next(directory_fd, path, flags)                   \
-					 : raw_open(directory_fd, path, flags | (large), 0), \
-				    flags, directory_fd, path);                              \
-	}
+EXPORT int open(const char *path, int flags, ...)
+{
+	__typeof__(&open) next = LIBC(open);
+	unsigned mode = 0;
 
-EXPORT_OPEN(open, 0)
-EXPORT_OPEN(open64, O_LARGEFILE)
-EXPORT_OPENAT(openat, 0)
-EXPORT_OPENAT(openat64, O_LARGEFILE)
-EXPORT_CREAT(creat, 0)
-EXPORT_CREAT(creat64, O_LARGEFILE)
-EXPORT_OPEN_2(__open_2, 0)
-EXPORT_OPEN_2(__open64_2, O_LARGEFILE)
-EXPORT_OPENAT_2(__openat_2, 0)
-EXPORT_OPENAT_2(__openat64_2, O_LARGEFILE)
+	MODE_ARGUMENT(flags, mode);
+	return hooks_opened(next ? next(path, flags, mode) : raw_open(AT_FDCWD, path, flags, mode),
+			    flags, AT_FDCWD, path);
+}
+EXPORT_ALIAS(open64, open)
+
+EXPORT int openat(int directory_fd, const char *path, int flags, ...)
+{
+	__typeof__(&openat) next = LIBC(openat);
+	unsigned mode = 0;
+
+	MODE_ARGUMENT(flags, mode);
+	return hooks_opened(next ? next(directory_fd, path, flags, mode)
+				 : raw_open(directory_fd, path, flags, mode),
+			    flags, directory_fd, path);
+}
+EXPORT_ALIAS(openat64, openat)
+
+EXPORT int creat(const char *path, mode_t mode)
+{
+	const int flags = O_CREAT | O_WRONLY | O_TRUNC;
+	__typeof__(&creat) next = LIBC(creat);
+
+	return hooks_opened(next ? next(path, mode) : raw_open(AT_FDCWD, path, flags, mode), flags,
+			    AT_FDCWD, path);
+}
+EXPORT_ALIAS(creat64, creat)
+
+/* A fortified program calls these for open() and openat() without a mode. */
+EXPORT int __open_2(const char *path, int flags)
+{
+	__typeof__(&__open_2) next = LIBC(__open_2);
+
+	return hooks_opened(next ? next(path, flags) : raw_open(AT_FDCWD, path, flags, 0), flags,
+			    AT_FDCWD, path);
+}
+EXPORT_ALIAS(__open64_2, __open_2)
+
+EXPORT int __openat_2(int directory_fd, const char *path, int flags)
+{
+	__typeof__(&__openat_2) next = LIBC(__openat_2);
+
+	return hooks_opened(next ? next(directory_fd, path, flags)
+				 : raw_open(directory_fd, path, flags, 0),
+			    flags, directory_fd, path);
+}
+EXPORT_ALIAS(__openat64_2, __openat_2)
 
 static int next_close(int fd)
 {
@@ -308,36 +295,21 @@ EXPORT int dup3(int fd, int target, int flags)
 	return duplicate_onto(fd, target, flags, false);
 }
 
-static int call_fcntl(int fd, int command, void *argument, __typeof__(&fcntl) next)
+EXPORT int fcntl(int fd, int command, ...)
 {
-	int result =
-		next ? next(fd, command, argument) : (int)syscall(SYS_fcntl, fd, command, argument);
+	__typeof__(&fcntl) next = LIBC(fcntl);
+	va_list arguments;
+	void *argument;
+	int result;
 
+	va_start(arguments, command);
+	argument = va_arg(arguments, void *);
+	va_end(arguments);
+	result =
+		next ? next(fd, command, argument) : (int)syscall(SYS_fcntl, fd, command, argument);
 	if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
 		note_duplicate(fd, result);
 	return result;
 }
-
-EXPORT int fcntl(int fd, int command, ...)
-{
-	va_list arguments;
-	void *argument;
-
-	va_start(arguments, command);
-	argument = va_arg(arguments, void *);
-	va_end(arguments);
-	return call_fcntl(fd, command, argument, LIBC(fcntl));
-}
-
-EXPORT int fcntl64(int fd, int command, ...)
-{
-	__typeof__(&fcntl64) next = LIBC(fcntl64);
-	va_list arguments;
-	void *argument;
-
-	va_start(arguments, command);
-	argument = va_arg(arguments, void *);
-	va_end(arguments);
-	/* fcntl64 is new in glibc 2.28, for programs built with 64-bit offsets. */
-	return call_fcntl(fd, command, argument, next ? next : LIBC(fcntl));
-}
+/* New in glibc 2.28, for programs built with 64-bit offsets. */
+EXPORT_ALIAS(fcntl64, fcntl)

@@ -17,6 +17,9 @@
 
 /* Marks what the shim exports: only functions with libc's names. */
 #define EXPORT __attribute__((visibility("default")))
+/* The name with 64: on a 64-bit machine, all that the shim is for, it is the same function. */
+#define EXPORT_ALIAS(name, same) EXPORT __typeof__(same) name __attribute__((alias(#same)));
+_Static_assert(sizeof(off_t) == 8, "only on 64-bit machines");
 
 /* A descriptor that is about to be closed. */
 struct hooks_closing {

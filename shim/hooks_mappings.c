@@ -55,22 +55,16 @@ static void *after_mmap(void *result, size_t length, int protection, int flags, 
 	return result;
 }
 
-/* Not on 32-bit machines, where the system call differs between libcs: there only the kernel's
- * events show such writes. */
-#ifdef __LP64__
-#define EXPORT_MMAP(name, offset_type)                                                       \
-	EXPORT void *name(void *hint, size_t length, int protection, int flags, int fd,      \
-			  offset_type offset)                                                \
-	{                                                                                    \
-		__typeof__(&name) next = LIBC_KNOWN(name);                                   \
-                                                                                             \
-		return after_mmap(next ? next(hint, length, protection, flags, fd, offset)   \
-				       : (void *)syscall(SYS_mmap, hint, length, protection, \
-							 flags, fd, offset),                 \
-				  length, protection, flags, fd);                            \
-	}
-EXPORT_MMAP(mmap, off_t)
-EXPORT_MMAP(mmap64, off64_t)
+EXPORT void *mmap(void *hint, size_t length, int protection, int flags, int fd, off_t offset)
+{
+	__typeof__(&mmap) next = LIBC_KNOWN(mmap);
+
+	return after_mmap(next ? next(hint, length, protection, flags, fd, offset)
+			       : (void *)syscall(SYS_mmap, hint, length, protection, flags, fd,
+						 offset),
+			  length, protection, flags, fd);
+}
+EXPORT_ALIAS(mmap64, mmap)
 
 EXPORT int munmap(void *start, size_t length)
 {
@@ -104,4 +98,3 @@ EXPORT void *mremap(void *old, size_t old_length, size_t length, int flags, ...)
 		mapping_table_move(old, result, length);
 	return result;
 }
-#endif

@@ -45,19 +45,17 @@ static FILE *after_fopen(FILE *stream, const char *path, const char *mode)
 	return stream;
 }
 
-#define EXPORT_FOPEN(name)                                                                       \
-	EXPORT FILE *name(const char *restrict path, const char *restrict mode)                  \
-	{                                                                                        \
-		__typeof__(&name) next = LIBC(name);                                             \
-                                                                                                 \
-		return after_fopen(next ? next(path, mode) : raw_fopen(path, mode), path, mode); \
-	}
-EXPORT_FOPEN(fopen)
-EXPORT_FOPEN(fopen64)
-
-static FILE *reopen_stream(const char *path, const char *mode, FILE *stream,
-			   __typeof__(&freopen) next)
+EXPORT FILE *fopen(const char *restrict path, const char *restrict mode)
 {
+	__typeof__(&fopen) next = LIBC(fopen);
+
+	return after_fopen(next ? next(path, mode) : raw_fopen(path, mode), path, mode);
+}
+EXPORT_ALIAS(fopen64, fopen)
+
+EXPORT FILE *freopen(const char *restrict path, const char *restrict mode, FILE *restrict stream)
+{
+	__typeof__(&freopen) next = LIBC(freopen);
 	struct hooks_closing closing;
 	int fd = fileno(stream);
 
@@ -71,16 +69,7 @@ static FILE *reopen_stream(const char *path, const char *mode, FILE *stream,
 	hooks_close_end(fd, &closing, false);
 	return after_fopen(stream, path, mode);
 }
-
-EXPORT FILE *freopen(const char *restrict path, const char *restrict mode, FILE *restrict stream)
-{
-	return reopen_stream(path, mode, stream, LIBC(freopen));
-}
-
-EXPORT FILE *freopen64(const char *restrict path, const char *restrict mode, FILE *restrict stream)
-{
-	return reopen_stream(path, mode, stream, LIBC(freopen64));
-}
+EXPORT_ALIAS(freopen64, freopen)
 
 static int next_fclose(FILE *stream)
 {
@@ -130,22 +119,15 @@ static int fail_with_enosys(void)
 	return -1;
 }
 
-/* `otherwise`: where libc has none of that name. */
-#define EXPORT_MKSTEMP(name, parameters, arguments, otherwise)             \
-	EXPORT int name parameters                                         \
-	{                                                                  \
-		__typeof__(&name) next = LIBC(name);                       \
-                                                                           \
-		return next ? after_mkstemp(next arguments) : (otherwise); \
-	}
-EXPORT_MKSTEMP(mkstemp, (char *pattern), (pattern), fail_with_enosys())
-EXPORT_MKSTEMP(mkstemp64, (char *pattern), (pattern), mkstemp(pattern))
-EXPORT_MKSTEMP(mkostemp, (char *pattern, int flags), (pattern, flags), fail_with_enosys())
-EXPORT_MKSTEMP(mkostemp64, (char *pattern, int flags), (pattern, flags), mkostemp(pattern, flags))
-EXPORT_MKSTEMP(mkstemps, (char *pattern, int suffix), (pattern, suffix), fail_with_enosys())
-EXPORT_MKSTEMP(mkstemps64, (char *pattern, int suffix), (pattern, suffix),
-	       mkstemps(pattern, suffix))
-EXPORT_MKSTEMP(mkostemps, (char *pattern, int suffix, int flags), (pattern, suffix, flags),
-	       fail_with_enosys())
-EXPORT_MKSTEMP(mkostemps64, (char *pattern, int suffix, int flags), (pattern, suffix, flags),
-	       mkostemps(pattern, suffix, flags))
+#define EXPORT_MKSTEMP(name, parameters, arguments)                               \
+	EXPORT int name parameters                                                \
+	{                                                                         \
+		__typeof__(&name) next = LIBC(name);                              \
+                                                                                  \
+		return next ? after_mkstemp(next arguments) : fail_with_enosys(); \
+	}                                                                         \
+	EXPORT_ALIAS(name##64, name)
+EXPORT_MKSTEMP(mkstemp, (char *pattern), (pattern))
+EXPORT_MKSTEMP(mkostemp, (char *pattern, int flags), (pattern, flags))
+EXPORT_MKSTEMP(mkstemps, (char *pattern, int suffix), (pattern, suffix))
+EXPORT_MKSTEMP(mkostemps, (char *pattern, int suffix, int flags), (pattern, suffix, flags))

@@ -62,23 +62,19 @@ static ssize_t fail_with_enosys(void)
 	return -1;
 }
 
-#define EXPORT_PWRITE(name, offset_type)                                                          \
-	EXPORT ssize_t name(int fd, const void *data, size_t size, offset_type offset)            \
-	{                                                                                         \
-		__typeof__(&name) next = LIBC(name);                                              \
-                                                                                                  \
-		return after_write(fd, next ? next(fd, data, size, offset) : fail_with_enosys()); \
-	}
-EXPORT_PWRITE(pwrite, off_t)
-EXPORT_PWRITE(pwrite64, off64_t)
+EXPORT ssize_t pwrite(int fd, const void *data, size_t size, off_t offset)
+{
+	__typeof__(&pwrite) next = LIBC(pwrite);
+
+	return after_write(fd, next ? next(fd, data, size, offset) : fail_with_enosys());
+}
+EXPORT_ALIAS(pwrite64, pwrite)
 
 /* shutil.copyfile() of Python. */
-#define EXPORT_SENDFILE(name, offset_type)                                                        \
-	EXPORT ssize_t name(int fd, int from, offset_type *offset, size_t size)                   \
-	{                                                                                         \
-		__typeof__(&name) next = LIBC(name);                                              \
-                                                                                                  \
-		return after_write(fd, next ? next(fd, from, offset, size) : fail_with_enosys()); \
-	}
-EXPORT_SENDFILE(sendfile, off_t)
-EXPORT_SENDFILE(sendfile64, off64_t)
+EXPORT ssize_t sendfile(int fd, int from, off_t *offset, size_t size)
+{
+	__typeof__(&sendfile) next = LIBC(sendfile);
+
+	return after_write(fd, next ? next(fd, from, offset, size) : fail_with_enosys());
+}
+EXPORT_ALIAS(sendfile64, sendfile)

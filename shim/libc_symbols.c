@@ -9,11 +9,9 @@
  * shim from loading on older systems. The old version still exists under the same name; older
  * systems have it in libdl.so.2, which we link.
  */
-#if defined(__GLIBC__) && defined(__x86_64__) && defined(__LP64__)
+#if defined(__GLIBC__) && defined(__x86_64__)
 __asm__(".symver dlsym,dlsym@GLIBC_2.2.5");
 #elif defined(__GLIBC__) && defined(__aarch64__)
-__asm__(".symver dlsym,dlsym@GLIBC_2.17");
-#elif defined(__GLIBC__) && defined(__powerpc64__) && defined(__LITTLE_ENDIAN__)
 __asm__(".symver dlsym,dlsym@GLIBC_2.17");
 #endif
 

@@ -13,17 +13,14 @@
 
 // clang-format off
 #define LIBC_SYMBOL_LIST(X) \
-	X(open) X(open64) X(openat) X(openat64) X(creat) X(creat64) \
-	X(__open_2) X(__open64_2) X(__openat_2) X(__openat64_2) \
-	X(fopen) X(fopen64) X(freopen) X(freopen64) X(fclose) \
-	X(mkstemp) X(mkstemp64) X(mkostemp) X(mkostemp64) X(mkstemps) X(mkstemps64) X(mkostemps) \
-	X(mkostemps64) \
-	X(write) X(writev) X(pwrite) X(pwrite64) X(sendfile) X(sendfile64) \
-	X(close) X(dup) X(dup2) X(dup3) X(fcntl) X(fcntl64) \
+	X(open) X(openat) X(creat) X(__open_2) X(__openat_2) \
+	X(fopen) X(freopen) X(fclose) X(mkstemp) X(mkostemp) X(mkstemps) X(mkostemps) \
+	X(write) X(writev) X(pwrite) X(sendfile) \
+	X(close) X(dup) X(dup2) X(dup3) X(fcntl) \
 	X(rename) X(renameat) X(link) X(linkat) X(unlink) X(unlinkat) X(_exit) X(_Exit) \
 	X(sigaction) X(signal) X(bsd_signal) X(ssignal) X(sysv_signal) X(__sysv_signal) X(sigset) \
 	X(sigignore) X(siginterrupt) \
-	X(mmap) X(mmap64) X(munmap) X(mremap)
+	X(mmap) X(munmap) X(mremap)
 // clang-format on
 
 #define LIBC_SYMBOL_INDEX(name) LIBC_##name,

@@ -39,21 +39,13 @@ static bool match_directory(const char *directory, const char *path, size_t leng
 	return true;
 }
 
-/* On 32-bit machines libc uses another structure than the system call: there is no other path. */
 static bool is_anchor(const struct shim_header *header, const char *path, bool if_absent)
 {
-#if defined(__LP64__) && defined(SYS_newfstatat)
 	struct stat status;
 
 	if (syscall(SYS_newfstatat, AT_FDCWD, path, &status, 0) < 0)
 		return if_absent;
 	return status.st_ino == header->anchor_inode && status.st_dev == header->anchor_device;
-#else
-	(void)header;
-	(void)path;
-	(void)if_absent;
-	return false;
-#endif
 }
 
 /*
@@ -105,20 +97,26 @@ static void set_relative_path(const struct shim_header *header, const char *path
 		match_by_anchor(header, path, length, resolved_path);
 }
 
-static ssize_t read_proc_link(const char *directory, unsigned number, char *target, size_t capacity)
+void path_with_number(char path[40], const char *before, unsigned number)
 {
-	char name[40];
 	char digits[12];
 	size_t count = 0;
-	size_t length = strlen(directory);
+	size_t length = strlen(before);
 
-	memcpy(name, directory, length);
+	memcpy(path, before, length);
 	do
 		digits[count++] = (char)('0' + number % 10);
 	while (number /= 10);
 	while (count > 0)
-		name[length++] = digits[--count];
-	name[length] = '\0';
+		path[length++] = digits[--count];
+	path[length] = '\0';
+}
+
+static ssize_t read_descriptor_link(int fd, char *target, size_t capacity)
+{
+	char name[40];
+
+	path_with_number(name, "/proc/self/fd/", (unsigned)fd);
 	return syscall(SYS_readlinkat, AT_FDCWD, name, target, capacity);
 }
 
@@ -155,8 +153,7 @@ static bool make_absolute(int directory_fd, const char *path, char *text, size_t
 		/* counts the terminating NUL */
 		ssize_t got = directory_fd == AT_FDCWD
 				      ? syscall(SYS_getcwd, text, WORK_SIZE) - 1
-				      : read_proc_link("/proc/self/fd/", (unsigned)directory_fd,
-						       text, WORK_SIZE);
+				      : read_descriptor_link(directory_fd, text, WORK_SIZE);
 
 		/* Too long, deleted, or outside our root directory. */
 		if (got <= 0 || (size_t)got >= WORK_SIZE || text[0] != '/')
@@ -193,11 +190,9 @@ bool path_resolve_absolute(int directory_fd, const char *path, struct resolved_p
 	return true;
 }
 
-/* On 32-bit machines SYS_fstat uses another structure than libc, and fstat() itself needs glibc
- * 2.33: there the name alone decides. */
+/* By the system call, because fstat() needs glibc 2.33. */
 static bool stat_descriptor(int fd, struct resolved_path *resolved_path, bool *named)
 {
-#if defined(__LP64__) && defined(SYS_fstat)
 	struct stat status;
 
 	if (syscall(SYS_fstat, fd, &status) < 0)
@@ -211,12 +206,6 @@ static bool stat_descriptor(int fd, struct resolved_path *resolved_path, bool *n
 	if (!*named)
 		resolved_path->flags |= SHIM_FLAG_DELETED;
 	return true;
-#else
-	(void)fd;
-	(void)resolved_path;
-	(void)named;
-	return true;
-#endif
 }
 
 void path_resolve_fd(const struct shim_header *header, int fd, int directory_fd, const char *path,
@@ -224,7 +213,7 @@ void path_resolve_fd(const struct shim_header *header, int fd, int directory_fd,
 {
 	char text[WORK_SIZE];
 	bool named = true;
-	ssize_t got = read_proc_link("/proc/self/fd/", (unsigned)fd, text, sizeof(text));
+	ssize_t got = read_descriptor_link(fd, text, sizeof(text));
 
 	if (got <= 0) {
 		path_resolve_name(header, directory_fd, path, resolved_path);

@@ -37,27 +37,14 @@ static bool stat_shows_start(const char *line, size_t length, uint64_t start)
 	return field == 22 && parse_number(at) == start;
 }
 
-static void append_number(char *text, unsigned number)
-{
-	char digits[12];
-	size_t count = 0, length = strlen(text);
-
-	do
-		digits[count++] = (char)('0' + number % 10);
-	while (number /= 10);
-	while (count > 0)
-		text[length++] = digits[--count];
-	text[length] = 0;
-}
-
 bool peer_is_alive(const struct shim_header *header)
 {
-	char path[40] = "/proc/", line[512];
+	char path[40], line[512];
 	long fd, got;
 
 	if (syscall(SYS_kill, header->supervisor_pid, 0) < 0 && errno == ESRCH)
 		return false;
-	append_number(path, header->supervisor_pid);
+	path_with_number(path, "/proc/", header->supervisor_pid);
 	memcpy(path + strlen(path), "/stat", sizeof("/stat"));
 	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0)
@@ -73,7 +60,6 @@ bool peer_is_alive(const struct shim_header *header)
 enum channel_pidns peer_pidns(const struct shim_header *header)
 {
 	enum channel_pidns found = CHANNEL_PIDNS_UNKNOWN;
-#if defined(__LP64__) && defined(SYS_fstat)
 	struct stat status;
 	long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/ns/pid", O_RDONLY | O_CLOEXEC, 0);
 
@@ -85,8 +71,5 @@ enum channel_pidns peer_pidns(const struct shim_header *header)
 				? CHANNEL_PIDNS_SAME
 				: CHANNEL_PIDNS_OTHER;
 	syscall(SYS_close, fd);
-#else
-	(void)header;
-#endif
 	return found;
 }

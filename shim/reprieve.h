@@ -16,9 +16,7 @@
  * agree on the step: let one of them call it and tell the others.
  *
  * C99 and C++, gcc and clang, Linux. Call the functions from any thread, but not in signal
- * handlers. After fork() the child counts as a process of its own. Compile with `gnu99` rather than
- * `c99`, or define _DEFAULT_SOURCE: otherwise each call of reprieve_requested() costs a system
- * call.
+ * handlers. After fork() the child counts as a process of its own.
  */
 #ifndef REPRIEVE_H
 #define REPRIEVE_H
@@ -109,12 +107,14 @@ static struct reprieve__page *reprieve__mapped; /* remains mapped after fork() *
 static int reprieve__busy;
 static int reprieve__off;
 
-#if defined(MADV_WIPEONFORK) && defined(MAP_ANONYMOUS)
-#define REPRIEVE__WIPES 1
+/* What strict C99 hides, and headers older than Linux 4.14 do not have. */
+#ifdef MAP_ANONYMOUS
+#define REPRIEVE__ANONYMOUS MAP_ANONYMOUS
 #else
-#define REPRIEVE__WIPES 0
-static struct reprieve__state reprieve__only;
+#define REPRIEVE__ANONYMOUS 0x20
+int madvise(void *start, size_t length, int advice);
 #endif
+#define REPRIEVE__WIPEONFORK 18
 
 static inline int reprieve__open(void)
 {
@@ -208,23 +208,17 @@ static inline struct reprieve__slot *reprieve__claim(int fd)
 static inline struct reprieve__state *reprieve__memory(void)
 {
 	struct reprieve__state *state = __atomic_load_n(&reprieve__current, __ATOMIC_ACQUIRE);
+	void *memory;
 
 	if (state)
 		return state;
-#if REPRIEVE__WIPES
-	{
-		void *memory = mmap(NULL, sizeof(*state), PROT_READ | PROT_WRITE,
-				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-		if (memory == MAP_FAILED)
-			return NULL;
-		/* Since Linux 4.14. Before, a forked child reports under its parent's slot. */
-		(void)madvise(memory, sizeof(*state), MADV_WIPEONFORK);
-		state = (struct reprieve__state *)memory;
-	}
-#else
-	state = &reprieve__only;
-#endif
+	memory = mmap(NULL, sizeof(*state), PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | REPRIEVE__ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
+		return NULL;
+	/* Since Linux 4.14. Before, a forked child reports under its parent's slot. */
+	(void)madvise(memory, sizeof(*state), REPRIEVE__WIPEONFORK);
+	state = (struct reprieve__state *)memory;
 	__atomic_store_n(&reprieve__current, state, __ATOMIC_RELEASE);
 	return state;
 }
@@ -282,23 +276,6 @@ static inline int reprieve__poll_first(void)
 	return 1;
 }
 
-#if !REPRIEVE__WIPES
-static inline void reprieve__forget_parent(void)
-{
-	struct reprieve__slot *slot = __atomic_load_n(&reprieve__only.slot, __ATOMIC_ACQUIRE);
-
-	if (slot && __atomic_load_n(&slot->pid, __ATOMIC_RELAXED) != (uint32_t)getpid()) {
-		__atomic_store_n(&reprieve__only.requested, (const uint32_t *)NULL,
-				 __ATOMIC_RELEASE);
-		__atomic_store_n(&reprieve__only.slot, (struct reprieve__slot *)NULL,
-				 __ATOMIC_RELEASE);
-	}
-}
-#define REPRIEVE__FORGET_PARENT() reprieve__forget_parent()
-#else
-#define REPRIEVE__FORGET_PARENT() ((void)0)
-#endif
-
 static inline int reprieve_requested(void)
 {
 	struct reprieve__state *state;
@@ -307,7 +284,6 @@ static inline int reprieve_requested(void)
 
 	if (__builtin_expect(__atomic_load_n(&reprieve__off, __ATOMIC_RELAXED), 0))
 		return 0;
-	REPRIEVE__FORGET_PARENT();
 	state = __atomic_load_n(&reprieve__current, __ATOMIC_ACQUIRE);
 	if (__builtin_expect(state != NULL, 1))
 		word = __atomic_load_n(&state->requested, __ATOMIC_ACQUIRE);
@@ -343,10 +319,8 @@ static inline void reprieve__ring(void)
 
 static inline void reprieve_saved(int64_t step)
 {
-	struct reprieve__slot *slot;
+	struct reprieve__slot *slot = reprieve__own();
 
-	REPRIEVE__FORGET_PARENT();
-	slot = reprieve__own();
 	if (!slot)
 		return;
 	__atomic_store_n(&slot->saved_step, step, __ATOMIC_RELAXED);
@@ -360,10 +334,8 @@ static inline void reprieve_saved(int64_t step)
 
 static inline void reprieve_progress(int64_t step)
 {
-	struct reprieve__slot *slot;
+	struct reprieve__slot *slot = reprieve__own();
 
-	REPRIEVE__FORGET_PARENT();
-	slot = reprieve__own();
 	if (!slot)
 		return;
 	__atomic_store_n(&slot->step, step, __ATOMIC_RELAXED);

@@ -170,16 +170,7 @@ static json_t *parse_kind(const char *name)
 	return NULL;
 }
 
-/* Takes over `fault`. */
-static void add_fault(struct mock *mock, json_t *fault)
-{
-	json_object_set_new(fault, "set_ms", json_integer(clock_monotonic_ms()));
-	pthread_mutex_lock(&mock->mutex);
-	json_array_append_new(mock->faults, fault);
-	pthread_mutex_unlock(&mock->mutex);
-}
-
-int mock_add_fault(struct mock *mock, const char *text, struct err *err)
+int mock_add_fault(struct mock *mock, const char *text, json_t *limits, struct err *err)
 {
 	char name[64], *when, *times;
 	uint64_t count = 0;
@@ -207,7 +198,11 @@ int mock_add_fault(struct mock *mock, const char *text, struct err *err)
 	json_object_set_new(fault, "count", json_integer(count ? (json_int_t)count : -1));
 	json_object_set_new(fault, "at_fire", json_boolean(text_equal(when, "fire")));
 	json_object_set_new(fault, "after_ms", json_integer(after_ms));
-	add_fault(mock, fault);
+	json_object_set_new(fault, "set_ms", json_integer(clock_monotonic_ms()));
+	json_object_update_missing(fault, limits);
+	pthread_mutex_lock(&mock->mutex);
+	json_array_append_new(mock->faults, fault);
+	pthread_mutex_unlock(&mock->mutex);
 	return 0;
 }
 
@@ -262,22 +257,14 @@ static bool reply_with_fault(json_t *fault, const struct httpd_request *request,
 /* --- control from outside, under /mock/, a path that no cloud has --- */
 
 /* Replaces all; {} ends them. */
-static int control_fault(struct mock *mock, json_t *fault, struct err *err)
+static int control_fault(struct mock *mock, json_t *body, struct err *err)
 {
-	int64_t status = json_number_or(fault, "status", 200);
-	const char *as = json_text_or(fault, "as", "aws");
-	enum mock_cloud cloud;
+	const char *text = json_text_or(body, "fault", NULL);
 
-	if (!mock_cloud_by_name(as, &cloud))
-		return err_set(err, ERR_INVALID, "\"as\" is no cloud");
-	if (status < 200 || status > 599)
-		return err_set(err, ERR_INVALID, "status is not between 200 and 599");
 	pthread_mutex_lock(&mock->mutex);
 	json_array_clear(mock->faults);
 	pthread_mutex_unlock(&mock->mutex);
-	if (json_object_size(fault) > 0)
-		add_fault(mock, json_deep_copy(fault));
-	return 0;
+	return text ? mock_add_fault(mock, text, body, err) : 0;
 }
 
 int mock_control(struct mock *mock, const char *name, const char *text, struct err *err)
@@ -400,9 +387,8 @@ static void handle_request(void *arg, const struct httpd_request *request,
 	pthread_mutex_unlock(&mock->mutex);
 	if (json_object_get(fault, "truncate"))
 		reply->body.size /= 2;
-	reply->pause_ms = json_number_or(fault, "slow_ms", 0);
-	if (reply->pause_ms > 0)
-		reply->delivery = HTTPD_SLOW;
+	cancel_sleep(request->cancel,
+		     (int64_t)reply->body.size * json_number_or(fault, "slow_ms", 0), NULL);
 }
 
 int mock_start(const struct mock_options *options, struct mock **result, struct err *err)
@@ -491,43 +477,32 @@ static const struct {
 	{MOCK_AWS, MOCK_ADVICE, META "events/recommendations/rebalance", "{\"noticeTime\":\"$R\"}"},
 	{MOCK_AWS, MOCK_STOP, META "spot/instance-action", "{\"action\": \"$A\", \"time\": \"$T\"}"},
 	{MOCK_AWS, MOCK_STOP, META "spot/termination-time", "$T"},
-	{MOCK_AWS, MOCK_STOP, META "spot", "instance-action\ntermination-time"},
 	{MOCK_AWS, MOCK_STOP, META "spot/", "instance-action\ntermination-time"},
-	{MOCK_AWS, ALWAYS, META "tags/instance/Name", "$N"},
 	{MOCK_AWS, ALWAYS, META, "ami-id\nautoscaling/\nevents/\ninstance-id\ninstance-life-cycle\ninstance-type\nlocal-ipv4\nplacement/\nspot/"},
-	{MOCK_AWS, ALWAYS, META "ami-id", "ami-0123456789abcdef0"},
 	{MOCK_AWS, ALWAYS, META "instance-id", "i-1234567890abcdef0"},
 	{MOCK_AWS, ALWAYS, META "instance-life-cycle", "spot"},
 	{MOCK_AWS, ALWAYS, META "instance-type", "p4d.24xlarge"},
-	{MOCK_AWS, ALWAYS, META "local-ipv4", "172.16.34.43"},
 	{MOCK_AWS, ALWAYS, META "placement/availability-zone", "us-east-1a"},
 	{MOCK_AWS, ALWAYS, META "placement/region", "us-east-1"},
 	{MOCK_AWS, ALWAYS, META "autoscaling/target-lifecycle-state", "InService"},
 	{MOCK_AWS, ALWAYS, META "events/maintenance/scheduled", "[]"},
-	{MOCK_AWS, ALWAYS, META "events/maintenance/history", "[]"},
 	{MOCK_AWS, ALWAYS, "/latest/dynamic/instance-identity/document", "{\n  \"instanceId\" : \"i-1234567890abcdef0\",\n  \"region\" : \"us-east-1\",\n  \"version\" : \"2017-09-30\"\n}"},
 	{MOCK_GCP, MOCK_STOP, GCP "instance/preempted", "TRUE"},
 	{MOCK_GCP, ALWAYS, GCP "instance/preempted", "FALSE"},
 	{MOCK_GCP, MOCK_ADVICE, GCP "instance/maintenance-event", "MIGRATE_ON_HOST_MAINTENANCE"},
 	{MOCK_GCP, ALWAYS, GCP "instance/maintenance-event", "NONE"},
 	{MOCK_GCP, ALWAYS, GCP "instance/name", "$N"},
-	{MOCK_GCP, ALWAYS, GCP "instance/hostname", "$N"},
 	{MOCK_GCP, ALWAYS, "/", "computeMetadata/\n"},
-	{MOCK_GCP, ALWAYS, "/computeMetadata/", "v1/\n"},
-	{MOCK_GCP, ALWAYS, GCP, "instance/\nproject/\n"},
 	{MOCK_GCP, ALWAYS, GCP "instance/", "hostname\nid\nmachine-type\nmaintenance-event\nname\npreempted\nscheduling/\nzone\n"},
 	{MOCK_GCP, ALWAYS, GCP "instance/upcoming-maintenance", "{ \"error\": \"no notifications have been received yet, try again later\" }"},
 	{MOCK_GCP, ALWAYS, GCP "instance/id", "4520031799277581759"},
 	{MOCK_GCP, ALWAYS, GCP "instance/machine-type", "projects/123456789012/machineTypes/a2-highgpu-1g"},
 	{MOCK_GCP, ALWAYS, GCP "instance/zone", "projects/123456789012/zones/us-central1-a"},
 	{MOCK_GCP, ALWAYS, GCP "instance/scheduling/preemptible", "TRUE"},
-	{MOCK_GCP, ALWAYS, GCP "project/project-id", "reprieve-mock"},
 	{MOCK_AZURE, ALWAYS, "/metadata/instance", "{\"compute\":{\"name\":\"$N\",\"location\":\"westeurope\",\"priority\":\"Spot\",\"vmId\":\"13f56399-bd52-4150-9748-7190aae1ff21\",\"vmSize\":\"Standard_ND96asr_v4\"}}"},
 	{MOCK_AZURE, ALWAYS, "/metadata/instance/compute/name", "$N"},
 	{MOCK_AZURE, ALWAYS, "/metadata/instance/compute/location", "westeurope"},
 	{MOCK_AZURE, ALWAYS, "/metadata/instance/compute/priority", "Spot"},
-	{MOCK_AZURE, ALWAYS, "/metadata/instance/compute/vmId", "13f56399-bd52-4150-9748-7190aae1ff21"},
-	{MOCK_AZURE, ALWAYS, "/metadata/instance/compute/vmSize", "Standard_ND96asr_v4"},
 	{MOCK_ALIBABA, MOCK_STOP, META "instance/spot/termination-time", "$T"},
 	{MOCK_ALIBABA, ALWAYS, META "instance-id", "i-bp67acfmxazb4ph0mock"},
 	{MOCK_TENCENT, MOCK_STOP, META "spot/termination-time", "$B"},

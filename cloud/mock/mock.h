@@ -72,7 +72,8 @@ int64_t mock_deadline_ms(struct mock *mock);
 int mock_set_value(struct mock *mock, const char *path, const char *body, struct err *err);
 /* What to do with requests instead of answering them as the cloud would: "503x3@fire", "hang",
  * "hop-limit", "as:gcp@10s", "delay:5s": a name, a count (default: always) and a time. Of several
- * the first that applies is used. ERR_INVALID lists the names. */
-int mock_add_fault(struct mock *mock, const char *text, struct err *err);
+ * the first that applies is used. `limits`: an object, whose "method" and "path" the requests must
+ * have; NULL: none. ERR_INVALID lists the names. */
+int mock_add_fault(struct mock *mock, const char *text, json_t *limits, struct err *err);
 
 #endif

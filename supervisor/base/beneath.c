@@ -6,27 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <string.h>
-#include <sys/syscall.h>
-
-/* Linux 5.6; the same number on every machine. */
-#ifndef SYS_openat2
-#define SYS_openat2 437
-#endif
-
-/* --- openat2 --- */
-
-static long call_openat2(int directory, const char *path, int flags, mode_t mode, uint64_t resolve)
-{
-	struct open_how how = {
-		.flags = (uint64_t)(flags | O_CLOEXEC),
-		.mode = flags & O_CREAT ? mode : 0,
-		.resolve = resolve,
-	};
-
-	return syscall(SYS_openat2, directory, path, &how, sizeof(how));
-}
 
 /* Each directory on the way, and the file at its end, without following a link. */
 static int open_by_component(int directory, const char *path, int flags, mode_t mode)
@@ -60,30 +40,15 @@ static int open_by_component(int directory, const char *path, int flags, mode_t 
 
 int beneath_open(int directory, const char *path, int flags, mode_t mode)
 {
-	long fd;
-
-	/* openat2 would take one that stays below: here it is the same everywhere. */
-	if (text_path_climbs(path)) {
-		errno = EXDEV;
-		return -1;
-	}
-	fd = call_openat2(directory, path, flags | O_NOFOLLOW, mode,
-			  RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
-	/* Older kernels lack it, filters of containers that do not know it answer EPERM, and a
-	 * rename elsewhere in the tree makes it fail with EAGAIN. */
-	return fd >= 0 || errno == ENOENT ? (int)fd
-					  : open_by_component(directory, path, flags, mode);
+	if (!text_path_climbs(path))
+		return open_by_component(directory, path, flags, mode);
+	errno = EXDEV;
+	return -1;
 }
 
 int beneath_open_directory(int directory, const char *path)
 {
 	return beneath_open(directory, *path ? path : ".", O_RDONLY | O_DIRECTORY, 0);
-}
-
-int beneath_open_without_links(int directory, const char *path, int flags)
-{
-	return (int)call_openat2(directory, path, flags | O_DIRECTORY, 0,
-				 RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 }
 
 /* --- the directory of a path --- */

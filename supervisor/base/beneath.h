@@ -1,10 +1,10 @@
 /*
  * Work below a directory that is held open (held_directory.h). A path here is relative to that
- * directory, and never leads out of it: no link on the way is followed, and none at its end
- * (openat2(2) with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS; where the kernel or a seccomp filter
- * lacks it, each directory on the way is opened with O_NOFOLLOW). A link in the way gives ELOOP or
- * ENOTDIR, ".." and an absolute path EXDEV. Links themselves are read, made, moved and removed like
- * files.
+ * directory, and never leads out of it: no link on the way is followed, and none at its end,
+ * because each directory on the way is opened with O_NOFOLLOW. (openat2(2) would do it in one call,
+ * and is missing under seccomp filters of older container runtimes.) A link in the way gives ELOOP
+ * or ENOTDIR, ".." and an absolute path EXDEV. Links themselves are read, made, moved and removed
+ * like files.
  *
  * From any thread; all functions block. Those without `struct err` return -1 and errno, like the
  * system calls that they are named after.
@@ -70,9 +70,5 @@ struct beneath_parent {
 int beneath_parent_of(struct beneath_parent *parent, const char *path, const char **name);
 void beneath_parent_close(struct beneath_parent *parent);
 AUTO(struct beneath_parent, beneath_parent_close);
-
-/* A directory by any path without links, as openat(2) takes it, for held_directory.c. Any errno but
- * ENOENT: the kernel may not be able to tell. */
-int beneath_open_without_links(int directory, const char *path, int flags);
 
 #endif

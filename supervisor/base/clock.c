@@ -2,7 +2,9 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 static int64_t read_ms(clockid_t clock)
@@ -50,90 +52,49 @@ int64_t clock_from_wall_ms(int64_t wall_ms)
 	return wall_ms - clock_wall_ms() + clock_monotonic_ms();
 }
 
-/* strptime("%b") and strftime("%a") follow the locale, so the names are here. */
-static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-static const char days[] = "SunMonTueWedThuFriSat";
-
+/* The program never calls setlocale(), so that the names of days and months are English. */
 static bool time_to_ms(const struct tm *parts, int64_t *wall_ms)
 {
-	static const int lengths[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 	struct tm copy = *parts;
 
-	if (parts->tm_year < 70 || parts->tm_year > 8099 || parts->tm_mon < 0 ||
-	    parts->tm_mon > 11 || parts->tm_mday < 1 || parts->tm_mday > lengths[parts->tm_mon] ||
-	    parts->tm_hour < 0 || parts->tm_hour > 23 || parts->tm_min < 0 || parts->tm_min > 59 ||
-	    parts->tm_sec < 0 || parts->tm_sec > 60)
-		return false;
+	/* timegm() takes a 31st of April for the 1st of May. */
 	*wall_ms = (int64_t)timegm(&copy) * 1000;
-	return true;
-}
-
-/* "", "Z", "+02:00", "-0530" */
-static bool parse_zone(const char *text, int64_t *offset_ms)
-{
-	unsigned hours, minutes;
-	int used = 0;
-	bool east = text[0] == '+';
-
-	*offset_ms = 0;
-	if (text[0] == '\0' || strcmp(text, "Z") == 0 || strcmp(text, "z") == 0)
-		return true;
-	if (!east && text[0] != '-')
-		return false;
-	if ((sscanf(text + 1, "%2u:%2u%n", &hours, &minutes, &used) != 2 &&
-	     sscanf(text + 1, "%2u%2u%n", &hours, &minutes, &used) != 2) ||
-	    text[1 + used] != '\0' || hours > 23 || minutes > 59)
-		return false;
-	*offset_ms = (int64_t)(hours * 60 + minutes) * 60000 * (east ? 1 : -1);
-	return true;
+	return *wall_ms >= 0 && copy.tm_mday == parts->tm_mday;
 }
 
 static bool parse_iso(const char *text, int64_t *wall_ms)
 {
-	struct tm parts = {0};
-	int used = 0;
-	int64_t offset, fraction = 0;
+	struct tm parts = {0}, zone = {0};
+	const char *end = strptime(text, "%Y-%m-%d", &parts);
+	int64_t fraction = 0, scale = 100;
 
-	if (!isdigit((unsigned char)text[0]) ||
-	    sscanf(text, "%4d-%2d-%2d%*[Tt ]%2d:%2d:%2d%n", &parts.tm_year, &parts.tm_mon,
-		   &parts.tm_mday, &parts.tm_hour, &parts.tm_min, &parts.tm_sec, &used) != 6)
+	if (!isdigit((unsigned char)text[0]) || !end || !*end || !strchr("Tt ", *end))
 		return false;
-	text += used;
-	if (text[0] == '.') {
-		int64_t scale = 100;
-
-		for (text++; isdigit((unsigned char)text[0]); text++, scale /= 10)
-			fraction += (text[0] - '0') * scale;
-	}
-	parts.tm_year -= 1900;
-	parts.tm_mon -= 1;
-	if (!parse_zone(text, &offset) || !time_to_ms(&parts, wall_ms))
+	end = strptime(end + 1, "%H:%M:%S", &parts);
+	if (end && *end == '.')
+		for (end++; isdigit((unsigned char)*end); end++, scale /= 10)
+			fraction += (*end - '0') * scale;
+	if (!end || !time_to_ms(&parts, wall_ms))
 		return false;
-	*wall_ms += fraction - offset;
+	*wall_ms += fraction;
+	if (!*end || strcasecmp(end, "Z") == 0)
+		return true;
+	/* "+02:00", "-0530" */
+	if (!strchr("+-", *end) || strlen(end) < 5 || !(end = strptime(end, "%z", &zone)) || *end ||
+	    labs(zone.tm_gmtoff) >= 24 * 3600)
+		return false;
+	*wall_ms -= (int64_t)zone.tm_gmtoff * 1000;
 	return true;
 }
 
 static bool parse_rfc1123(const char *text, int64_t *wall_ms)
 {
+	const char *comma = strchr(text, ','), *end;
 	struct tm parts = {0};
-	const char *comma = strchr(text, ',');
-	char month[4] = "";
-	const char *found;
-	int used = 0;
 
-	if (comma)
-		text = comma + 1;
-	if (sscanf(text, " %2d %3s %4d %2d:%2d:%2d%n", &parts.tm_mday, month, &parts.tm_year,
-		   &parts.tm_hour, &parts.tm_min, &parts.tm_sec, &used) != 6)
-		return false;
-	if (strcmp(text + used, " GMT") != 0 && strcmp(text + used, " UTC") != 0)
-		return false;
-	found = strlen(month) == 3 ? strstr(months, month) : NULL;
-	if (!found || (found - months) % 3 != 0)
-		return false;
-	parts.tm_mon = (int)(found - months) / 3;
-	parts.tm_year -= 1900;
-	return time_to_ms(&parts, wall_ms);
+	end = strptime(comma ? comma + 1 : text, " %d %b %Y %H:%M:%S", &parts);
+	return end && (strcmp(end, " GMT") == 0 || strcmp(end, " UTC") == 0) &&
+	       time_to_ms(&parts, wall_ms);
 }
 
 bool datetime_parse(const char *text, int64_t *wall_ms)
@@ -178,21 +139,19 @@ const char *datetime_compact(int64_t wall_ms, char buffer[DATETIME_SIZE])
 	return buffer;
 }
 
+const char *datetime_rfc1123(int64_t wall_ms, char buffer[DATETIME_SIZE])
+{
+	struct tm parts = split_utc(wall_ms);
+
+	strftime(buffer, DATETIME_SIZE, "%a, %d %b %Y %H:%M:%S GMT", &parts);
+	return buffer;
+}
+
 const char *clock_format(int64_t wall_ms, char *buffer, size_t capacity)
 {
 	char date[DATETIME_SIZE];
 	int seconds = (int)strlen(datetime_iso(wall_ms, date)) - 1;
 
 	snprintf(buffer, capacity, "%.*s.%03dZ", seconds, date, (int)(wall_ms % 1000));
-	return buffer;
-}
-
-const char *datetime_rfc1123(int64_t wall_ms, char buffer[DATETIME_SIZE])
-{
-	struct tm parts = split_utc(wall_ms);
-
-	snprintf(buffer, DATETIME_SIZE, "%.3s, %02d %.3s %04d %02d:%02d:%02d GMT",
-		 days + 3 * parts.tm_wday, parts.tm_mday, months + 3 * parts.tm_mon,
-		 (parts.tm_year + 1900) % 10000, parts.tm_hour, parts.tm_min, parts.tm_sec);
 	return buffer;
 }

@@ -8,7 +8,9 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
+#include <linux/openat2.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 
 /* As many as the kernel follows in one path. */
@@ -164,12 +166,17 @@ static int resolve_path(struct resolution *resolution, int from, const char *pat
 static int open_from(int from, const char *path, int flags, const mode_t *make, struct err *err)
 {
 	struct resolution resolution = {.path = path, .err = err, .make = make != NULL};
+	const struct open_how how = {
+		.flags = (uint64_t)(flags | O_DIRECTORY | O_CLOEXEC),
+		.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
 	/* As a rule there is no link on the way, and one call does it. */
-	auto_close int fd = beneath_open_without_links(from, path, flags);
+	auto_close int fd = (int)syscall(SYS_openat2, from, path, &how, sizeof(how));
 	auto_close int at = -1, found = -1;
 
 	if (fd >= 0)
 		return steal_fd(&fd);
+	/* Any errno but ENOENT: the kernel, or a filter of a container, may not know the call. */
 	if (make || errno != ENOENT) {
 		resolution.mode = make ? *make : 0;
 		/* An absolute path asks nothing of the working directory, which may be closed to
@@ -210,47 +217,24 @@ int held_directory_open_above(const char *path, const char **name, struct err *e
 	return open_above(AT_FDCWD, path, name, err);
 }
 
-/* Where it is now; NULL: /proc does not tell. */
-static char *path_of(int directory)
-{
-	char link[32], target[PATH_MAX];
-	ssize_t size;
-
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", directory);
-	size = readlink(link, target, sizeof(target) - 1);
-	if (size <= 0 || target[0] != '/')
-		return NULL;
-	target[size] = '\0';
-	return held_directory_is_at(directory, target) ? text_copy(target) : NULL;
-}
-
 char *held_directory_resolve(const char *path, struct err *err)
 {
 	auto_free char *plain = text_copy(path);
 	auto_close int fd = -1;
-	auto_free char *found = NULL;
 	struct err why = {0};
 	const char *name;
 
 	while (strlen(plain) > 1 && text_ends(plain, "/"))
 		plain[strlen(plain) - 1] = '\0';
 	fd = open_from(AT_FDCWD, plain, O_PATH, NULL, &why);
-	if (fd < 0 && why.kind == ERR_NOT_FOUND) {
-		auto_free char *above = NULL;
-
+	if (fd < 0 && why.kind == ERR_NOT_FOUND)
 		fd = open_above(AT_FDCWD, plain, &name, &why);
-		above = fd < 0 ? NULL : path_of(fd);
-		if (above && !beneath_exists(fd, name))
-			return text_format("%s/%s", text_equal(above, "/") ? "" : above, name);
-	} else if (fd >= 0) {
-		found = path_of(fd);
-	}
 	if (why.kind == ERR_DENIED && why.os == 0) {
 		err_set(err, why.kind, "%s", why.text);
 		return NULL;
 	}
 	/* Nothing that is there is opened by what this says. */
-	return found ? steal(&found) : file_absolute(plain);
+	return file_absolute(plain);
 }
 
 /* --- files that are written for others --- */

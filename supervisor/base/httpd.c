@@ -19,7 +19,7 @@ enum {
 // clang-format off
 #define HTTPD_FUNCTIONS(F) \
 	F(MHD_add_response_header) F(MHD_create_response_from_buffer) \
-	F(MHD_create_response_from_callback) F(MHD_destroy_response) F(MHD_get_connection_info) \
+	F(MHD_destroy_response) F(MHD_get_connection_info) \
 	F(MHD_lookup_connection_value) F(MHD_lookup_connection_value_n) F(MHD_queue_response) \
 	F(MHD_start_daemon) F(MHD_stop_daemon)
 // clang-format on
@@ -31,13 +31,6 @@ struct httpd {
 	httpd_handler_fn *handler;
 	void *arg;
 	uint16_t port;
-};
-
-/* A body that is sent slowly (HTTPD_SLOW). */
-struct slow_body {
-	struct bytes body;
-	int64_t pause_ms;
-	struct cancel *cancel;
 };
 
 const char *httpd_request_header(const struct httpd_request *request, const char *name)
@@ -77,52 +70,7 @@ void httpd_reply_text(struct httpd_reply *reply, int status, const char *text)
 	bytes_append(&reply->body, text, strlen(text), NULL);
 }
 
-static ssize_t slow_body_read(void *arg, uint64_t position, char *target, size_t most)
-{
-	struct slow_body *slow_body = arg;
-
-	if (position >= slow_body->body.size)
-		return MHD_CONTENT_READER_END_OF_STREAM;
-	if (most == 0 || cancel_sleep(slow_body->cancel, slow_body->pause_ms, NULL) < 0)
-		return MHD_CONTENT_READER_END_WITH_ERROR;
-	target[0] = (char)slow_body->body.data[position];
-	return 1;
-}
-
-static void slow_body_free(void *arg)
-{
-	struct slow_body *slow_body = arg;
-
-	bytes_release(&slow_body->body);
-	free(slow_body);
-}
-
-/* Takes ownership of the reply's body. */
-static struct MHD_Response *make_response(struct httpd *httpd, struct httpd_reply *reply)
-{
-	struct bytes body = reply->body;
-
-	reply->body = (struct bytes){0};
-	if (reply->delivery == HTTPD_SLOW) {
-		struct slow_body *slow_body = memory_new(sizeof(*slow_body));
-
-		*slow_body = (struct slow_body){
-			.body = body,
-			.pause_ms = reply->pause_ms,
-			.cancel = &httpd->cancel,
-		};
-		return MHD_create_response_from_callback(body.size, 16, slow_body_read, slow_body,
-							 slow_body_free);
-	}
-	if (body.size == 0) {
-		bytes_release(&body);
-		return MHD_create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT);
-	}
-	return MHD_create_response_from_buffer(body.size, body.data, MHD_RESPMEM_MUST_FREE);
-}
-
-static enum MHD_Result send_reply(struct httpd *httpd, struct MHD_Connection *connection,
-				  struct httpd_reply *reply)
+static enum MHD_Result send_reply(struct MHD_Connection *connection, struct httpd_reply *reply)
 {
 	struct MHD_Response *response;
 	enum MHD_Result queued;
@@ -137,7 +85,13 @@ static enum MHD_Result send_reply(struct httpd *httpd, struct MHD_Connection *co
 				   sizeof(at_once));
 		return MHD_NO;
 	}
-	response = make_response(httpd, reply);
+	/* Takes the body over; without one there is nothing to free. */
+	response = reply->body.size == 0
+			   ? MHD_create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT)
+			   : MHD_create_response_from_buffer(reply->body.size, reply->body.data,
+							     MHD_RESPMEM_MUST_FREE);
+	if (reply->body.size > 0)
+		reply->body = (struct bytes){0};
 	if (!response)
 		return MHD_NO;
 	for (size_t i = 0; i < reply->header_count; i++)
@@ -180,7 +134,7 @@ static enum MHD_Result handle_request(void *arg, struct MHD_Connection *connecti
 	request.body = body->data;
 	request.body_size = body->size;
 	httpd->handler(httpd->arg, &request, &reply);
-	sent = send_reply(httpd, connection, &reply);
+	sent = send_reply(connection, &reply);
 	bytes_release(&reply.body);
 	return sent;
 }

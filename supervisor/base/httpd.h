@@ -22,7 +22,6 @@ struct httpd_request {
 enum httpd_delivery {
 	HTTPD_SEND,
 	HTTPD_RESET, /* no reply: the connection is reset */
-	HTTPD_SLOW,  /* sends the body byte by byte, `pause_ms` apart */
 };
 
 #define HTTPD_HEADERS_MOST 12
@@ -35,7 +34,6 @@ struct httpd_reply {
 	} headers[HTTPD_HEADERS_MOST];
 	size_t header_count;
 	enum httpd_delivery delivery;
-	int64_t pause_ms;
 };
 
 /* Called on the connection's own thread; it may block. */

@@ -108,13 +108,8 @@ int program_run(const struct program *program, struct bytes *output, int *status
 
 #define OUTPUT_MOST (1 << 20)
 
-int program_output(char *const *argv, int64_t timeout_ms, char **output, struct err *err)
-{
-	return program_output_with(argv, NULL, timeout_ms, output, err);
-}
-
-int program_output_with(char *const *argv, char *const *environment, int64_t timeout_ms,
-			char **output, struct err *err)
+int program_output(char *const *argv, char *const *environment, int64_t timeout_ms, char **output,
+		   struct err *err)
 {
 	const struct program program = {
 		.argv = argv,

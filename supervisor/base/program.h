@@ -37,15 +37,13 @@ struct program {
 int program_run(const struct program *program, struct bytes *output, int *status, struct err *err);
 
 /*
- * Runs a small program and returns its output. Searches argv[0] in PATH. Blocks for at most
- * `timeout_ms`, then kills the program. *output has stdout and stderr together, at most 1 MiB; the
- * caller frees it. It is set (perhaps to "") even on failure. ERR_NOT_FOUND: no such program.
- * ERR_RETRY: it took too long. ERR_FAILED: its exit code was not 0; the text has its first line.
+ * Runs a small program and returns its output. Searches argv[0] in PATH. `environment` NULL: ours.
+ * Blocks for at most `timeout_ms`, then kills the program. *output has stdout and stderr together,
+ * at most 1 MiB; the caller frees it. It is set (perhaps to "") even on failure. ERR_NOT_FOUND: no
+ * such program. ERR_RETRY: it took too long. ERR_FAILED: its exit code was not 0; the text has its
+ * first line.
  */
-int program_output(char *const *argv, int64_t timeout_ms, char **output, struct err *err);
-
-/* The same with another environment: "NAME=value" strings, ended by NULL. */
-int program_output_with(char *const *argv, char *const *environment, int64_t timeout_ms,
-			char **output, struct err *err);
+int program_output(char *const *argv, char *const *environment, int64_t timeout_ms, char **output,
+		   struct err *err);
 
 #endif

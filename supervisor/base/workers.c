@@ -216,14 +216,6 @@ static void tell_to_stop(struct workers *workers)
 	pthread_mutex_unlock(&workers->mutex);
 }
 
-void workers_end(struct workers *workers)
-{
-	tell_to_stop(workers);
-	/* Nobody starts another one. */
-	while (workers->locked.started > 0)
-		pthread_join(workers->threads[--workers->locked.started], NULL);
-}
-
 static struct timespec monotonic_in(int64_t milliseconds)
 {
 	int64_t at_ms = clock_monotonic_ms() + milliseconds;
@@ -249,7 +241,10 @@ void workers_free(struct workers *workers)
 
 	if (!workers)
 		return;
-	workers_end(workers);
+	tell_to_stop(workers);
+	/* Nobody starts another one. */
+	while (workers->locked.started > 0)
+		pthread_join(workers->threads[--workers->locked.started], NULL);
 	while ((work_item = queue_pop(&workers->locked.finished)))
 		free_item(work_item);
 	while ((work_item = queue_pop(&workers->locked.waiting)))

@@ -27,16 +27,14 @@ void workers_post(struct workers *workers, void (*call)(void *arg), void *arg);
 /* The same, and frees `arg`, which is from malloc(), even if the call is dropped. */
 void workers_post_owned(struct workers *workers, void (*call)(void *arg), void *arg);
 
-/* Blocks for the running work (cancel it first). Later work is not run, later posts are dropped. */
-void workers_end(struct workers *workers);
-
 /*
- * The same, but waits so long at most. False: it goes on, as on a disk that hangs. Then nothing
+ * Blocks for the running work (cancel it first), for so long at most. Later work is not run, later
+ * posts are dropped. False: it goes on, as on a disk that hangs. Then nothing
  * that it uses may be freed, the workers neither, and the process ends by _exit().
  */
 bool workers_end_within(struct workers *workers, int64_t milliseconds);
 
-/* Ends them if workers_end() was not called. Nobody may post afterwards. NULL is fine. */
+/* Blocks for the running work. Nobody may post afterwards. NULL is fine. */
 void workers_free(struct workers *workers);
 
 /* Runs work(arg, 0..threads-1) at once on that many threads, one of them the caller's. Blocks until

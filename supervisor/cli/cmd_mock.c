@@ -103,10 +103,9 @@ const struct verb verb_mock = {
 		"points programs at it.\n"
 		"Controls, each a POST: /mock/fire, /mock/advice (aws: also /mock/rebalance), "
 		"/mock/foreign and /mock/cancel (azure), /mock/expire (aws: all tokens), "
-		"/mock/set with {\"path\": P, \"body\": B}, /mock/fault with JSON such as "
-		"{\"status\": 503, \"count\": 3}, {\"hang\": true}, {\"reset\": true}, {\"html\": "
-		"true}, {\"truncate\": true}, {\"slow_ms\": 100}, each also with \"method\" and "
-		"\"path\"; {} ends it. GET /mock/state tells what is on.",
+		"/mock/set with {\"path\": P, \"body\": B}, /mock/fault with {\"fault\": FAULT} as "
+		"--fault has it, also with \"method\" and \"path\"; {} ends it. GET /mock/state "
+		"tells what is on.",
 	.exits = (const struct help_row[]){
 		{"0", "ended by a signal"},
 		{"64", "wrong usage, or the port is in use"},
@@ -138,7 +137,7 @@ static int read_command_line(int argc, char **argv, struct mock_line *line)
 static int apply_settings(struct mock *mock, const struct mock_line *line, struct err *err)
 {
 	for (const char *const *text = line->faults; *text; text++)
-		if (mock_add_fault(mock, *text, err) < 0)
+		if (mock_add_fault(mock, *text, NULL, err) < 0)
 			return err_wrap(err, "--fault");
 	for (const char *const *text = line->values; *text; text++) {
 		const char *body = strchr(*text, '=');

@@ -79,7 +79,7 @@ static char *ask(const char *program, const char *option, const char *of)
 {
 	char *argv[] = {(char *)program, (char *)option, (char *)of, NULL}, *said = NULL;
 
-	if (of && program_output(argv, ANSWER_MS, &said, NULL) == 0)
+	if (of && program_output(argv, NULL, ANSWER_MS, &said, NULL) == 0)
 		return said;
 	free(said);
 	return NULL;

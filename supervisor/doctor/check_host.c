@@ -184,7 +184,7 @@ static char *shim_error(const char *path)
 	auto_free char *sanitizer = text_format("ASAN_OPTIONS=%s", quiet);
 	const char *const set[] = {preload, sanitizer, NULL};
 	auto_free char **environment = child_variables(set, NULL);
-	if (program_output_with(argv, environment, SHIM_MS, &said, &err) < 0)
+	if (program_output(argv, environment, SHIM_MS, &said, &err) < 0)
 		return text_copy(err.text);
 	/* If the loader cannot load the shim, it prints a line before ours and continues. */
 	if (text_starts(said, "reprieve "))

@@ -102,21 +102,10 @@ const struct process *detached_process_choose(const struct detachment *detachmen
 	return found;
 }
 
-static bool is_same_process(const struct process *a, const struct process *b)
-{
-	return a->pid == b->pid && a->start_time == b->start_time && a->parent == b->parent &&
-	       process_is_dead(a) == process_is_dead(b) && text_equal(a->comm, b->comm) &&
-	       text_equal(a->executable, b->executable);
-}
-
+/* No process has come or gone between two reads. */
 static bool is_same_tree(const struct process_tree *a, const struct process_tree *b)
 {
-	if (a->count != b->count)
-		return false;
-	for (size_t i = 0; i < a->count; i++)
-		if (!is_same_process(&a->processes[i], &b->processes[i]))
-			return false;
-	return true;
+	return a->count == b->count && process_tree_latest_start(a) == process_tree_latest_start(b);
 }
 
 /*

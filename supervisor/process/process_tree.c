@@ -1,6 +1,7 @@
 #include "process_tree.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "shim/shim.h"
 
@@ -16,6 +17,7 @@
 #define DEPTH_MOST 64
 
 #define ENVIRONMENT_MOST ((size_t)2 << 20) /* a RANK beyond this is not found */
+#define ENVIRONMENT_FIRST 32768
 
 bool process_is_dead(const struct process *process)
 {
@@ -32,6 +34,22 @@ struct process_line {
 	pid_t pid;
 	struct proc_stat stat;
 };
+
+static void name_file(char path[80], pid_t pid, const char *name)
+{
+	if (pid == PROC_SELF)
+		snprintf(path, 80, "/proc/self/%s", name);
+	else
+		snprintf(path, 80, "/proc/%d/%s", (int)pid, name);
+}
+
+static int open_file(pid_t pid, const char *name)
+{
+	char path[80];
+
+	name_file(path, pid, name);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
 
 /* Removes the shim's SIGTERM handler (SHIM_MARK_SIGNAL, shim.h) from the mask: the application
  * itself has none. Programs that catch every signal catch these two as well. */
@@ -73,7 +91,7 @@ static void set_rank_once(int64_t *rank, const char *variable, const char *name)
 
 static void parse_environment(const char *text, size_t size, struct process *process)
 {
-	/* proc_read() has put a NUL behind the last variable, so that each one ends inside. */
+	/* There is a NUL behind the last variable, so that each one ends inside. */
 	for (size_t at = 0; at < size; at += strlen(text + at) + 1) {
 		set_rank_once(&process->rank, text + at, "RANK=");
 		set_rank_once(&process->local_rank, text + at, "LOCAL_RANK=");
@@ -86,20 +104,15 @@ static void parse_environment(const char *text, size_t size, struct process *pro
 /* `buffer` is reused for all processes. */
 static void read_environment(struct process *process, struct bytes *buffer)
 {
-	for (size_t capacity = 32768; capacity <= ENVIRONMENT_MOST; capacity *= 4) {
-		ssize_t size;
+	auto_close int fd = open_file(process->pid, "environ");
 
-		buffer->size = 0;
-		if (bytes_reserve(buffer, capacity, NULL) < 0)
-			return;
-		size = proc_read(process->pid, "environ", (char *)buffer->data, capacity);
-		if (size < 0)
-			return;
-		if ((size_t)size < capacity - 1 || capacity * 4 > ENVIRONMENT_MOST) {
-			parse_environment((char *)buffer->data, (size_t)size, process);
-			return;
-		}
-	}
+	buffer->size = 0;
+	/* What is beyond the limit does not count. */
+	if (fd >= 0 && bytes_reserve(buffer, ENVIRONMENT_FIRST, NULL) == 0)
+		(void)file_read_all(fd, buffer, NULL);
+	if (bytes_append(buffer, "", 1, NULL) < 0 && buffer->size > 0)
+		buffer->data[buffer->size - 1] = '\0';
+	parse_environment((char *)buffer->data, buffer->size, process);
 }
 
 static void read_names(struct process *process)
@@ -216,7 +229,7 @@ static bool has_children(void)
 int process_tree_read(pid_t root, enum process_tree_detail detail, struct process_tree *tree,
 		      struct err *err)
 {
-	auto_(bytes_release) struct bytes environment = {0};
+	auto_(bytes_release) struct bytes environment = {.limit = ENVIRONMENT_MOST};
 	auto_free struct process_line *lines = NULL;
 	size_t count = 0, kept = 0;
 
@@ -376,46 +389,13 @@ uint64_t process_tree_latest_start(const struct process_tree *tree)
 /* linux/sched.h */
 #define EXITING 0x4u
 
-static void name_file(char path[80], pid_t pid, const char *name)
-{
-	if (pid == PROC_SELF)
-		snprintf(path, 80, "/proc/self/%s", name);
-	else
-		snprintf(path, 80, "/proc/%d/%s", (int)pid, name);
-}
-
-static int open_file(pid_t pid, const char *name)
-{
-	char path[80];
-
-	name_file(path, pid, name);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-static ssize_t read_text(int fd, char *text, size_t capacity)
-{
-	size_t used = 0;
-
-	while (used < capacity - 1) {
-		ssize_t got = read(fd, text + used, capacity - 1 - used);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -1;
-		if (got == 0)
-			break;
-		used += (size_t)got;
-	}
-	text[used] = '\0';
-	return (ssize_t)used;
-}
-
 ssize_t proc_read(pid_t pid, const char *name, char *text, size_t capacity)
 {
 	auto_close int fd = open_file(pid, name);
+	size_t size = fd < 0 ? 0 : file_read_at(fd, text, capacity - 1, 0);
 
-	return fd < 0 ? -1 : read_text(fd, text, capacity);
+	text[size] = '\0';
+	return fd < 0 ? -1 : (ssize_t)size;
 }
 
 ssize_t proc_read_link(pid_t pid, const char *name, char *target, size_t capacity)
@@ -460,8 +440,10 @@ bool proc_read_stat(pid_t pid, struct proc_stat *stat)
 	struct stat status;
 	char text[1024];
 
-	if (fd < 0 || fstat(fd, &status) < 0 || read_text(fd, text, sizeof(text)) < 0 ||
-	    !proc_parse_stat(text, stat))
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return false;
+	text[file_read_at(fd, text, sizeof(text) - 1, 0)] = '\0';
+	if (!proc_parse_stat(text, stat))
 		return false;
 	stat->owner = status.st_uid;
 	return true;
@@ -560,57 +542,41 @@ bool proc_pid_namespace(uint64_t *device, uint64_t *inode)
 
 /* --- the end of all descendants --- */
 
-struct killed {
-	pid_t pid;
-	uint64_t start_time;
-};
-
-static bool was_killed(const struct killed *killed, size_t count, const struct process *process)
+/* Returns how many are alive. */
+static size_t kill_all(const struct process_tree *tree, pid_t root)
 {
-	for (size_t i = 0; i < count; i++)
-		if (killed[i].pid == process->pid && killed[i].start_time == process->start_time)
-			return true;
-	return false;
-}
+	size_t alive = 0;
 
-/* Reads the descendants once, kills them, and appends them to `*killed`. Returns how many are
- * alive. */
-static size_t kill_round(pid_t root, struct killed **killed, size_t *count)
-{
-	auto_(process_tree_release) struct process_tree tree = {0};
-	size_t before = *count, alive = 0;
-
-	if (process_tree_read(root, PROCESS_TREE_BRIEF, &tree, NULL) < 0)
-		return 0;
-	*killed = memory_grow(*killed, before + tree.count + 1, sizeof(**killed));
-	for (size_t i = 0; i < tree.count; i++) {
-		const struct process *process = &tree.processes[i];
+	for (size_t i = 0; i < tree->count; i++) {
+		const struct process *process = &tree->processes[i];
 
 		if (process->pid == root || process_is_dead(process))
 			continue;
 		alive++;
 		/* If the process was reaped and its PID reused since, the start time differs. */
-		if (was_killed(*killed, before, process) ||
-		    process_start_time(process->pid) != process->start_time)
-			continue;
-		if (kill(process->pid, SIGKILL) == 0)
-			(*killed)[(*count)++] = (struct killed){process->pid, process->start_time};
+		if (process_start_time(process->pid) == process->start_time)
+			(void)kill(process->pid, SIGKILL);
 	}
 	return alive;
 }
 
 size_t kill_tree_below(pid_t root)
 {
-	auto_free struct killed *killed = NULL;
-	size_t count = 0, alive = 0;
+	uint64_t latest = 0;
+	size_t alive = 0;
 
 	/* A process forked during one round is found in the next. After two rounds without a new
 	 * process, none is left that could fork. */
 	for (int round = 0, quiet = 0; round < 64 && quiet < 2; round++) {
-		size_t before = count;
+		auto_(process_tree_release) struct process_tree tree = {0};
+		uint64_t newest;
 
-		alive = kill_round(root, &killed, &count);
-		quiet = count == before ? quiet + 1 : 0;
+		if (process_tree_read(root, PROCESS_TREE_BRIEF, &tree, NULL) < 0)
+			return 0;
+		newest = process_tree_latest_start(&tree);
+		quiet = newest <= latest ? quiet + 1 : 0;
+		latest = newest;
+		alive = kill_all(&tree, root);
 	}
 	return alive;
 }

@@ -288,7 +288,7 @@ char *slurm_scontrol(int64_t timeout_ms, struct err *err, const char *format, ..
 	rest = words;
 	for (size_t i = 1; i < 7 && rest; i++)
 		argv[i] = strsep(&rest, " ");
-	if (program_output(argv, timeout_ms, &said, err) == 0)
+	if (program_output(argv, NULL, timeout_ms, &said, err) == 0)
 		return steal(&said);
 	log_debug("%s", err->text);
 	return NULL;

@@ -293,24 +293,16 @@ static int read_tail(const char *path, struct bytes *tail, struct err *err)
 {
 	/* The job may have made a link of it. */
 	auto_close int fd = held_directory_open_file(path, O_RDONLY, 0, err);
-	off_t size;
-	ssize_t got;
+	off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
 
 	if (fd < 0)
 		return -1;
-	if ((size = lseek(fd, 0, SEEK_END)) < 0 ||
-	    lseek(fd, size > LOG_TAIL ? size - LOG_TAIL : 0, SEEK_SET) < 0)
+	if (size < 0)
 		return err_os(err, errno, "%s", path);
-	while (tail->size < LOG_TAIL) {
-		if (bytes_reserve(tail, LOG_TAIL, err) < 0)
-			return -1;
-		got = read(fd, tail->data + tail->size, LOG_TAIL - tail->size);
-		if (got < 0)
-			return err_os(err, errno, "%s", path);
-		if (got == 0)
-			break;
-		tail->size += (size_t)got;
-	}
+	if (bytes_reserve(tail, LOG_TAIL, err) < 0)
+		return -1;
+	tail->size = file_read_at(fd, tail->data, LOG_TAIL,
+				  size > LOG_TAIL ? (uint64_t)size - LOG_TAIL : 0);
 	return 0;
 }
 

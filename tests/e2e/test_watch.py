@@ -154,6 +154,7 @@ def test_a_fault_at_the_flip_delays_the_notice_and_does_not_lose_it(start, cloud
 def test_what_is_not_understood_is_no_notice(start, cloud):
     """And it is told as soon as it can be read. On EC2 some of that says that there is nothing to be had, which is looked at again later."""
     faults = [fault for fault in NOT_UNDERSTOOD if (fault, cloud) not in {("hang", "aws"), ("hang", "azure")}]
+    faults.append("as:aws" if cloud == "azure" else "as:azure")
     mocks = [start(cloud, "--fault", fault) for fault in faults]
     watches = []
     for mock in mocks:
@@ -227,14 +228,14 @@ def test_an_end_that_aws_shows_no_more_still_comes(start):
     watch.wait_health("armed")
     mock.control("fire")
     watch.wait_notice()
-    mock.control("fault", {"path": "/latest/meta-data/spot", "status": 404})
+    mock.control("fault", {"path": "/latest/meta-data/spot", "fault": "404"})
     wait_requests(mock, 8)
     assert not watch.notices("cancelled")
 
 
 def test_a_part_of_aws_that_cannot_be_read_is_said(start):
     mock = start("aws")
-    mock.control("fault", {"path": "/latest/meta-data/autoscaling", "status": 403})
+    mock.control("fault", {"path": "/latest/meta-data/autoscaling", "fault": "403"})
     watch = start.watch("--notice", "aws", **endpoint("aws", mock))
     said = wait_for("a remark", lambda: [event["why"] for event in watch.events("source") if event["health"] == "armed" and event["why"]],
                     process=watch.process)
@@ -308,7 +309,7 @@ def test_azure_foreign_freeze_cancel_and_again(start):
 
 def test_azures_first_call_may_take_long(start):
     mock = start("azure")
-    mock.control("fault", {"delay_ms": 6000, "count": 1, "path": "/metadata/scheduledevents"})
+    mock.control("fault", {"fault": "delay:6sx1", "path": "/metadata/scheduledevents"})
     watch = start.watch("--notice", "azure", **endpoint("azure", mock))
     assert "2 minutes" in watch.wait_health("starting")["why"]
     watch.wait_health("armed")

@@ -13,8 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "without_openat2.h"
-
 static char root[64];
 
 static void sh(const char *text)
@@ -247,7 +245,7 @@ static void test_which_folder_is_used(void **state)
 	}
 }
 
-static int run_all(void)
+int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_links_of_this_user_are_followed, begin, end),
@@ -263,9 +261,4 @@ static int run_all(void)
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
-}
-
-int main(void)
-{
-	return run_with_and_without_openat2(run_all);
 }

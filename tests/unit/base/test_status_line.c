@@ -1,4 +1,4 @@
-/* The line that is drawn again, on a pseudo terminal; and on what a line of log begins. */
+/* The line that is drawn again, on a pseudo terminal (tests/e2e/test_progress.py has the rest). */
 #include "base/log.h"
 #include "base/status_line.h"
 
@@ -69,28 +69,6 @@ static const char *seen(int master)
 	}
 	text[size - 1] = '\0';
 	return text;
-}
-
-static void test_it_is_drawn_over(void **state)
-{
-	int master = open_terminal(COLUMNS);
-
-	(void)state;
-	assert_true(status_line_is_possible());
-	status_line_show("one");
-	status_line_show("two");
-	assert_string_equal(seen(master), "one\x1b[K\rtwo\x1b[K");
-	/* It goes before anything else is written, and once. */
-	log_note("hello");
-	assert_string_equal(seen(master), "\r\x1b[Kreprieve: hello\n");
-	status_line_clear();
-	assert_string_equal(seen(master), "");
-	status_line_show("three");
-	status_line_clear();
-	status_line_clear();
-	assert_string_equal(seen(master), "three\x1b[K\r\x1b[K");
-	put_back();
-	close(master);
 }
 
 static void test_it_follows_the_width(void **state)
@@ -179,21 +157,6 @@ static void test_not_over_what_another_job_shows(void **state)
 	assert_int_equal(status, 0);
 }
 
-static void test_a_pipe_gets_no_byte_of_it(void **state)
-{
-	int ends[2];
-
-	(void)state;
-	assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
-	put_in_place(ends[1]);
-	assert_false(status_line_is_possible());
-	status_line_show("bar");
-	status_line_clear();
-	assert_string_equal(seen(ends[0]), "");
-	put_back();
-	close(ends[0]);
-}
-
 /* Somebody has pressed Ctrl-S. */
 static void test_nobody_waits_for_a_terminal(void **state)
 {
@@ -215,96 +178,13 @@ static void test_nobody_waits_for_a_terminal(void **state)
 	close(master);
 }
 
-static void test_a_file(void **state)
-{
-	static const struct {
-		const char *before, *after;
-		int flags;
-	} rows[] = {
-		{"", "reprieve: hello\n", 0},
-		{"a line\n", "a line\nreprieve: hello\n", 0},
-		{"45 %\r46 %", "45 %\r46 %\nreprieve: hello\n", 0},
-		{"45 %\r46 %", "45 %\r46 %\nreprieve: hello\n", O_APPEND},
-		{"a line\n", "a line\nreprieve: hello\n", O_APPEND},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		char path[] = "/tmp/status_line.XXXXXX", text[100] = "";
-		int reader = mkstemp(path);
-		int fd = open(path, O_WRONLY | rows[i].flags);
-
-		assert_int_equal(write(fd, rows[i].before, strlen(rows[i].before)),
-				 strlen(rows[i].before));
-		put_in_place(fd);
-		log_note("hello");
-		put_back();
-		assert_true(read(reader, text, sizeof(text) - 1) > 0);
-		assert_string_equal(text, rows[i].after);
-		close(reader);
-		unlink(path);
-	}
-}
-
-/* Ctrl-C: the line is gone, and the process ends as it would without us. */
-static void test_a_signal_leaves_it_clean(void **state)
-{
-	int master = open_terminal(COLUMNS), status;
-	pid_t child = fork();
-
-	(void)state;
-	if (child == 0) {
-		status_line_keep_clean();
-		status_line_show("bar");
-		raise(SIGINT);
-		_exit(1);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFSIGNALED(status));
-	assert_int_equal(WTERMSIG(status), SIGINT);
-	assert_string_equal(seen(master), "bar\x1b[K\r\x1b[K");
-	put_back();
-	close(master);
-}
-
-/* The last one: it stays so. The job has left the cursor anywhere. */
-static void test_what_is_shared(void **state)
-{
-	static const unsigned short widths[] = {20, 300};
-
-	(void)state;
-	status_line_share();
-	for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
-		int master = open_terminal(widths[i]);
-		char expected[400];
-
-		log_note("hello");
-		snprintf(expected, sizeof(expected), "%*s\r\x1b[Kreprieve: hello\n", widths[i], "");
-		assert_string_equal(seen(master), expected);
-		status_line_show("bar");
-		status_line_show("bars");
-		snprintf(expected, sizeof(expected), "%*s\r\x1b[Kbar\x1b[K\rbars\x1b[K", widths[i],
-			 "");
-		assert_string_equal(seen(master), expected);
-		log_note("hello");
-		assert_string_equal(seen(master), "\r\x1b[Kreprieve: hello\n");
-		put_back();
-		close(master);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_it_is_drawn_over),
 		cmocka_unit_test(test_it_follows_the_width),
 		cmocka_unit_test(test_where_it_is_not_possible),
 		cmocka_unit_test(test_not_over_what_another_job_shows),
-		cmocka_unit_test(test_a_pipe_gets_no_byte_of_it),
 		cmocka_unit_test(test_nobody_waits_for_a_terminal),
-		cmocka_unit_test(test_a_file),
-		cmocka_unit_test(test_a_signal_leaves_it_clean),
-		cmocka_unit_test(test_what_is_shared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

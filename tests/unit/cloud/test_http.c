@@ -50,10 +50,8 @@ static void handle(void *arg, const struct httpd_request *request, struct httpd_
 		httpd_reply_header(reply, "Location", "/elsewhere");
 		return;
 	}
-	if (strcmp(request->path, "/slow") == 0) {
-		reply->delivery = HTTPD_SLOW;
-		reply->pause_ms = 20;
-	}
+	if (strcmp(request->path, "/slow") == 0)
+		cancel_sleep(request->cancel, 300, NULL);
 	text = text_format("%s %s q=%s h=%s e=%s b=%.*s", request->method, request->path,
 			   query ? query : "-", header ? header : "-",
 			   httpd_request_header(request, "Expect") ? "yes" : "no",

@@ -187,7 +187,7 @@ static void the_probe(void **state)
 			found = source_table_probe(mock_url(mock), &cancel);
 		assert_non_null(found);
 		assert_string_equal(found->name, mock_clouds[clouds[i]].name);
-		mock_control(mock, "fault", "{\"html\": true}", NULL);
+		mock_control(mock, "fault", "{\"fault\": \"html\"}", NULL);
 		assert_null(source_table_probe(mock_url(mock), &cancel));
 		mock_stop(mock);
 	}

@@ -207,28 +207,6 @@ static void test_how_a_file_was_opened(void **state)
 	}
 }
 
-static void test_a_full_ring_drops_and_counts(void **state)
-{
-	const struct resolved_path path = inside("new", 0);
-
-	(void)state;
-	memset(records, 0, SHIM_RECORDS * sizeof(*records));
-	/* One place is left, at the end of the ring; then none; then one at its beginning. */
-	header->tail = 5 * SHIM_RECORDS;
-	header->head = header->tail + SHIM_RECORDS - 1;
-	channel_send(SHIM_CLOSED, 1, 0, &path, NULL);
-	check(6 * SHIM_RECORDS - 1, SHIM_CLOSED, 1, 0, "new", "");
-	channel_send(SHIM_CLOSED, 2, 0, &path, NULL);
-	channel_send(SHIM_CLOSED, 3, 0, &path, NULL);
-	assert_int_equal(header->dropped, 2);
-	assert_int_equal(header->head, 6 * SHIM_RECORDS);
-	assert_int_equal(records[0].published, 0);
-	header->tail++;
-	channel_send(SHIM_CLOSED, 4, 0, &path, NULL);
-	check(6 * SHIM_RECORDS, SHIM_CLOSED, 4, 0, "new", "");
-	assert_int_equal(header->dropped, 2);
-}
-
 static ssize_t rings(void)
 {
 	char bytes[16];
@@ -293,54 +271,6 @@ static void test_who_comes_and_goes_without_a_file_wakes_nobody(void **state)
 
 /* --- processes --- */
 
-static void test_the_end_is_said_once_by_each_process(void **state)
-{
-	static const struct {
-		int code;
-		unsigned flags, got_flags;
-	} rows[] = {
-		{0, 0, 0},
-		{0, SHIM_FLAG_UNFLUSHED, SHIM_FLAG_UNFLUSHED},
-		{3, 0, SHIM_FLAG_FAILED},
-		{-1, SHIM_FLAG_UNFLUSHED, SHIM_FLAG_UNFLUSHED | SHIM_FLAG_FAILED},
-		/* wait() returns the lower eight bits. */
-		{256, 0, 0},
-		{257, 0, SHIM_FLAG_FAILED},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		pid_t child = fork();
-
-		if (child == 0) {
-			channel_send_exiting(rows[i].code, rows[i].flags);
-			channel_send_exiting(1, 0);
-			_exit(0);
-		}
-		assert_int_equal(code_of(child), 0);
-		assert_int_equal(header->head, i + 1);
-		check(i, SHIM_EXITING, -1, rows[i].got_flags, "", "");
-		assert_int_equal(published(i)->pid, child);
-	}
-}
-
-/* One that nobody has told of its birth may share the memory of its parent. */
-static void test_a_child_without_a_fork_says_nothing(void **state)
-{
-	pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-
-	(void)state;
-	if (child == 0) {
-		bool ready = channel_ready();
-
-		channel_send_exiting(1, 0);
-		syscall(SYS_exit_group, ready);
-	}
-	assert_int_equal(code_of(child), 0);
-	assert_int_equal(header->head, 0);
-	assert_true(channel_ready());
-}
-
 static void test_numbers_of_another_namespace_are_marked(void **state)
 {
 	pid_t child;
@@ -367,54 +297,6 @@ static void test_numbers_of_another_namespace_are_marked(void **state)
 	check(2, SHIM_CLOSED, 1, SHIM_FLAG_FAILED | SHIM_FLAG_FOREIGN_PIDNS, "", "");
 }
 
-/* From its start to its end: HELLO, what a shell has opened for its output, EXITING. */
-static void test_the_life_of_a_process(void **state)
-{
-	static const struct {
-		const char *code;
-		int fd, flags;
-		bool inside;
-		const char *opened; /* "": nothing is reported */
-		unsigned opened_flags, end_flags;
-	} rows[] = {
-		{"0", 1, O_WRONLY, true, "out", SHIM_FLAG_EMPTY, 0},
-		{"3", 2, O_RDWR | O_APPEND, true, "out", SHIM_FLAG_EMPTY | SHIM_FLAG_APPENDS,
-		 SHIM_FLAG_FAILED},
-		{"0", 1, O_WRONLY, false, "", 0, 0},
-		{"0", 1, O_RDONLY, true, "", 0, 0},
-		{"0", 1, O_PATH, true, "", 0, 0},
-		{"0", 0, O_RDWR, true, "", 0, 0},
-		{"0", 3, O_RDWR, true, "", 0, 0},
-	};
-	char image[SHIM_PATH_MOST] = "", name[128];
-
-	(void)state;
-	assert_true(readlink("/proc/self/exe", image, sizeof(image) - 1) > 0);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		uint64_t at = header->head;
-		pid_t child;
-
-		snprintf(name, sizeof(name), "%s/out", rows[i].inside ? directory : place);
-		assert_int_equal(close(open(name, O_CREAT | O_WRONLY, 0600)), 0);
-		child = fork();
-		if (child == 0) {
-			for (int fd = 0; fd <= 3; fd++)
-				dup2(open("/dev/null", O_RDWR), fd);
-			dup2(open(name, rows[i].flags), rows[i].fd);
-			setenv(ENDS_WITH, rows[i].code, 1);
-			execl(image, image, NULL);
-			_exit(99);
-		}
-		assert_int_equal(code_of(child), atoi(rows[i].code));
-		check(at++, SHIM_HELLO, -1, 0, image, "");
-		if (*rows[i].opened)
-			check(at++, SHIM_OPENED, rows[i].fd, rows[i].opened_flags, rows[i].opened,
-			      "");
-		check(at++, SHIM_EXITING, -1, rows[i].end_flags, "", "");
-		assert_int_equal(header->head, at);
-	}
-}
-
 int main(void)
 {
 #define JOINED(test) cmocka_unit_test_setup(test, join_each)
@@ -425,13 +307,9 @@ int main(void)
 		JOINED(test_what_is_read_of_the_header),
 		JOINED(test_what_a_report_holds),
 		JOINED(test_how_a_file_was_opened),
-		JOINED(test_a_full_ring_drops_and_counts),
 		JOINED(test_who_sleeps_is_woken),
 		JOINED(test_who_comes_and_goes_without_a_file_wakes_nobody),
-		JOINED(test_the_end_is_said_once_by_each_process),
-		JOINED(test_a_child_without_a_fork_says_nothing),
 		JOINED(test_numbers_of_another_namespace_are_marked),
-		JOINED(test_the_life_of_a_process),
 	};
 
 	if (getenv(ENDS_WITH))
