@@ -157,8 +157,6 @@ struct job_event {
 	};
 };
 
-const char *job_event_name(enum job_event_kind kind); /* "save_started" */
-
 /* --- effect --- */
 
 /* PURE. What is done about an event. job/perform.c has one row for each kind. */
@@ -229,7 +227,6 @@ enum job_sentence {
 	SAY_NOT_DURABLE, /* a first failure */
 	SAY_STILL_FAILING,
 	SAY_SUPERSEDED,
-	SAY_UPLOAD_BEHIND,
 	SAY_WINDOW_TOO_SHORT,
 	SAY_AT_RISK,
 	SAY_INTERVAL,
@@ -292,6 +289,8 @@ void job_end_requests(struct job_model *model, struct job_effects *effects);
 
 /* When the next of its timers is due; CLOCK_NEVER: none is. `timer` says which. */
 int64_t job_next_due_ms(const struct job_model *model, enum job_timer *timer);
+/* A checkpoint waits much longer than usual to become durable. */
+bool job_is_upload_behind(const struct job_model *model, int64_t now_ms);
 /* The newest complete checkpoint is not durable. */
 bool job_has_pending(const struct job_model *model);
 /* Running files have grown since the last durable snapshot. */

@@ -101,7 +101,7 @@ static void on_durable(const struct step *step, const struct snapshot_event *sna
 		model->measured.upload_ms = snapshot->took_ms;
 	model->snapshots.durable_generation = snapshot->checkpoint.generation;
 	say_durable(step, snapshot);
-	requests_note_durable(step, snapshot->checkpoint.generation);
+	requests_note_stored(step, snapshot->checkpoint.generation, true);
 	note_durable(step, &snapshot->checkpoint);
 	start_retention(step);
 }
@@ -158,7 +158,7 @@ static void on_failed(const struct step *step, const struct snapshot_event *snap
 	/* No file of it is left, so there is nothing to make durable. */
 	if (snapshot->empty && !snapshot->lacks_newest) {
 		model->snapshots.durable_generation = generation;
-		requests_note_lost(step, generation);
+		requests_note_stored(step, generation, false);
 		return;
 	}
 	if (snapshot->error == ERR_CANCELLED || snapshot->empty)
@@ -173,7 +173,7 @@ static void on_failed(const struct step *step, const struct snapshot_event *snap
 			  ? SAY_STILL_FAILING
 			  : SAY_NOT_DURABLE);
 	/* It may become durable yet, by another try. */
-	requests_note_lost(step, generation);
+	requests_note_stored(step, generation, false);
 	if (snapshot->error == ERR_EXISTS) {
 		on_superseded(step);
 		return;

@@ -282,6 +282,8 @@ static void take_newest(const struct step *step, const struct checkpoint *checkp
 	model->newest = *checkpoint;
 	model->newest.reason = reason;
 	model->newest.completed_ms = step->view->now_ms;
+	if (model->waiting_ms == 0)
+		model->waiting_ms = model->newest.completed_ms;
 }
 
 void on_complete(const struct step *step, const struct job_event *event)
@@ -293,8 +295,6 @@ void on_complete(const struct step *step, const struct job_event *event)
 	take_newest(step, &event->checkpoint, reason_of(model, fresh));
 	say(step, SAY_COMPLETE);
 	note_save_ended(step);
-	recovery_point_note_complete(&model->point, model->newest.completed_ms);
-	arm_point(step);
 	queue_snapshot(step);
 	note_awaited_save(step);
 	end_after_save(step);
@@ -320,7 +320,5 @@ void on_existing(const struct step *step, const struct job_event *event)
 	take_newest(step, &event->checkpoint, SAVED_BY_ITSELF);
 	/* No checkpoint has this number: it is not durable yet. */
 	model->snapshots.durable_generation = UINT64_MAX;
-	recovery_point_note_complete(&model->point, model->newest.completed_ms);
-	arm_point(step);
 	queue_snapshot(step);
 }

@@ -70,15 +70,9 @@ void on_settling_due(const struct step *step);
 
 /* --- asking.c --- */
 
-struct asked {
-	enum save_reason cause;
-	void *client; /* NULL: nobody waits */
-	bool until_asked;
-	bool saving;    /* the job is saving for an earlier asking */
-	uint32_t event; /* of a gang's log; 0: not by another member */
-};
-
-void requests_make(const struct step *step, const struct asked *asked);
+/* Takes the cause, the client and the event of `asked`. `saving`: the job saves for an earlier
+ * asking. Returns the id; 0: a request that was there serves this one. */
+uint64_t requests_make(const struct step *step, struct request asked, bool saving);
 /* The request `id` is `event` in the gang's log; 0: its first notice. */
 void requests_note_event(const struct step *step, uint64_t id, uint32_t event);
 /* A SIGTERM was forwarded, which may be a request to the job. */
@@ -86,8 +80,7 @@ void requests_note_forwarded(const struct step *step);
 /* The answer to what was sent is complete; `late`: it began before. */
 void requests_note_complete(const struct step *step, uint64_t generation, bool late);
 /* `generation` is durable, and all before it; or will not be, as far as is known. */
-void requests_note_durable(const struct step *step, uint64_t generation);
-void requests_note_lost(const struct step *step, uint64_t generation);
+void requests_note_stored(const struct step *step, uint64_t generation, bool durable);
 /* What is `event` in the gang's log, and all before it, is durable, by another member's checkpoint.
  */
 void requests_note_elsewhere(const struct step *step, uint32_t event);
@@ -131,7 +124,7 @@ void on_flush_interrupted(const struct step *step);
 
 /* --- membership.c --- */
 /* What is asked for here is asked for at all members. */
-void share_request(const struct step *step);
+void share_request(const struct step *step, uint64_t request);
 /* The job has ended, and all is done that could be. False: the others may need this one yet. */
 bool leave_gang(const struct step *step);
 /* All is durable that the notice asks for, and what is still to be saved waits for members that
@@ -148,11 +141,9 @@ void on_gang_left(const struct step *step, bool lost, bool silent);
 void begin_measuring(const struct step *step);
 void note_save_ended(const struct step *step);
 void note_durable(const struct step *step, const struct checkpoint *checkpoint);
-void arm_point(const struct step *step);
 /* The interval begins now: the job was asked for another reason. */
 void restart_interval(const struct step *step);
 void on_interval_due(const struct step *step);
 void on_risk_due(const struct step *step);
-void on_point_due(const struct step *step);
 
 #endif

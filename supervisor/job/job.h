@@ -35,7 +35,7 @@
  *     and reporting/end_report.c say it aloud.
  *
  * Every other story is the same with other events: core/core.h lists them, core/step.c is their
- * table. `reprieve run -v` logs each change of state with the event that made it.
+ * table. `reprieve run -v` logs each change of state.
  *
  * THE FILES. For other folders:
  *

@@ -113,9 +113,9 @@ void job_tell_clients(struct job *job, json_t *reply)
 {
 	const struct request_table *table = &job->model.requests;
 
-	for (size_t i = 0; i < table->waiter_count; i++)
-		if (request_table_phase(table, &table->waiters[i]) == REQUEST_ASKED)
-			control_request_reply(table->waiters[i].client, json_incref(reply));
+	for (size_t i = 0; i < table->count; i++)
+		if (table->items[i].client && table->items[i].phase == REQUEST_ASKED)
+			control_request_reply(table->items[i].client, json_incref(reply));
 	json_decref(reply);
 }
 

@@ -157,8 +157,7 @@ static void take_step(struct job *job, const struct posted_event *posted)
 	effects->count = 0;
 	job_step(&job->model, &job->rules, &view, &posted->event, effects);
 	if (job->model.state != before)
-		log_debug("%s: %s -> %s", job_event_name(posted->event.kind),
-			  job_state_names[before], job_state_names[job->model.state]);
+		log_debug("%s -> %s", job_state_names[before], job_state_names[job->model.state]);
 	job->observers.hurried = job->model.state != JOB_RUNNING;
 	for (size_t i = 0; i < effects->count; i++)
 		job_perform(job, &effects->items[i], posted);

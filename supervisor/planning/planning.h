@@ -202,34 +202,6 @@ int64_t preemption_forecast_window_of(const char *cloud);
 
 /* --- save_pace.c: how far durability is behind --- */
 
-/* PURE. How far durability is behind: for how long a complete checkpoint has been waiting to become
- * durable. Times are milliseconds of the monotonic clock. */
-
-struct recovery_point {
-	/* since when a complete checkpoint waits to become durable; 0: none waits */
-	int64_t waiting_ms;
-	int64_t next_ms;  /* since when one behind it waits too; 0: none */
-	int64_t usual_ms; /* time from complete to durable, smoothed; -1: not known yet */
-	bool said;        /* warned, since it last fell behind */
-};
-
-void recovery_point_note_complete(struct recovery_point *point, int64_t now_ms);
-/* A checkpoint that was complete since `completed_ms` has become durable. `newest`: there is no
- * newer one. */
-void recovery_point_note_durable(struct recovery_point *point, int64_t completed_ms, bool newest,
-				 int64_t now_ms);
-
-/* A checkpoint has waited for longer than max(60 s, 3 times the usual time). */
-bool recovery_point_is_behind(const struct recovery_point *point, int64_t now_ms);
-/* When that will be so if nothing happens; CLOCK_NEVER: nothing waits. */
-int64_t recovery_point_due_ms(const struct recovery_point *point);
-
-/* "durable: step 1200, 4 min ago; the upload has fallen behind". `step` -1: unknown. `durable_ms`:
- * when the durable checkpoint was complete; 0: nothing is durable. Returns `buffer`. */
-const char *recovery_point_format(const struct recovery_point *point, int64_t step,
-				  int64_t durable_ms, int64_t now_ms, char *buffer,
-				  size_t capacity);
-
 /* Of the durable checkpoint, when the job has ended. */
 struct durable_age {
 	bool restored;    /* it was there at the start, and this attempt has added none */

@@ -38,13 +38,6 @@ void report_no_store(struct reports *reports, const char *what)
 	reports->no_store = (struct err){0};
 }
 
-static const char *forecast_loss(const struct told *told, char *buffer, size_t capacity)
-{
-	struct preemption_facts facts = run_facts_forecast(&told->run);
-
-	return preemption_forecast_format_loss(&facts, buffer, capacity);
-}
-
 /* --- the plan, and asking --- */
 
 static void plan(struct reports *reports, const struct told *told)
@@ -257,19 +250,6 @@ static void superseded(struct reports *reports, const struct told *told)
 			   &told->snapshot->err);
 }
 
-static void upload_behind(struct reports *reports, const struct told *told)
-{
-	const struct job_model *model = told->run.model;
-	int64_t now_ms = clock_monotonic_ms();
-	char text[160], loss[120];
-
-	recovery_point_format(&model->point, model->durable.step, model->durable.written_ms, now_ms,
-			      text, sizeof(text));
-	log_warn("%s; %s", text, forecast_loss(told, loss, sizeof(loss)));
-	event_log_add(reports->events, "upload_behind", "{s:f}", "seconds",
-		      (double)(now_ms - model->point.waiting_ms) / 1000);
-}
-
 static void window_too_short(struct reports *reports, const struct told *told)
 {
 	const struct run_facts *run = &told->run;
@@ -290,13 +270,17 @@ static void window_too_short(struct reports *reports, const struct told *told)
 
 static void at_risk(struct reports *reports, const struct told *told)
 {
-	const struct run_facts *run = &told->run;
+	const struct job_model *model = told->run.model;
+	struct preemption_facts facts = run_facts_forecast(&told->run);
 	char text[120];
 
-	log_warn("%s%s", forecast_loss(told, text, sizeof(text)),
-		 run->model->durable.written_ms > 0 ? "" : ": nothing is durable yet");
+	log_warn("%s%s%s", preemption_forecast_format_loss(&facts, text, sizeof(text)),
+		 model->durable.written_ms > 0 ? "" : ": nothing is durable yet",
+		 job_is_upload_behind(model, told->run.view.now_ms)
+			 ? "; the upload has fallen behind"
+			 : "");
 	event_log_add(reports->events, "at_risk", "{s:f}", "seconds",
-		      (double)run_facts_forecast(run).behind_ms / 1000);
+		      (double)facts.behind_ms / 1000);
 }
 
 static void interval(struct reports *reports, const struct told *told)
@@ -352,13 +336,11 @@ void report_sentence(struct reports *reports, enum job_sentence sentence, const 
 		[SAY_NOT_DURABLE] = {.tell = not_durable},
 		[SAY_STILL_FAILING] = {.tell = still_failing},
 		[SAY_SUPERSEDED] = {.tell = superseded},
-		[SAY_UPLOAD_BEHIND] = {.tell = upload_behind},
 		[SAY_WINDOW_TOO_SHORT] = {.tell = window_too_short},
 		[SAY_AT_RISK] = {.tell = at_risk},
 		[SAY_INTERVAL] = {.tell = interval},
 	};
-	bool forecasts = sentence == SAY_UPLOAD_BEHIND || sentence == SAY_WINDOW_TOO_SHORT ||
-			 sentence == SAY_AT_RISK;
+	bool forecasts = sentence == SAY_WINDOW_TOO_SHORT || sentence == SAY_AT_RISK;
 	const struct told told = {
 		.run = reports->look(reports->arg, forecasts ? LOOK_AT_PROCESSES : LOOK_AT_MODEL),
 		.text = text,

@@ -272,8 +272,8 @@ json_t *status_report(const struct reports *reports, enum run_look look, struct 
 			   "pid", (int)run.pid, "supervisor_pid", (int)getpid(), "durable",
 			   snapshot_id_is_none(newest) ? NULL : snapshot_id_format(newest, id),
 			   "step", json_integer_or_null(model->durable.step), "store",
-			   run.store ? run.store : "", "waiting", model->point.waiting_ms > 0,
-			   "behind", recovery_point_is_behind(&model->point, run.view.now_ms));
+			   run.store ? run.store : "", "waiting", model->waiting_ms > 0, "behind",
+			   job_is_upload_behind(model, run.view.now_ms));
 	if (model->snapshots.superseded)
 		json_object_set_new(status, "superseded", json_true());
 	add_age(status, "durable_seconds", model->durable.written_ms);

@@ -44,6 +44,16 @@ static void test_signals(void **state)
 	     "start(signal) managed=1 ignored=1 signal(TERM) +take_for_notice -pass_signal");
 }
 
+/* Two in a row are one wish; repetitions do not extend it. */
+static void test_sigterms(void **state)
+{
+	(void)state;
+#define WISH "signal(TERM) +take_for_notice "
+#define REPEATS "signal(TERM) -take_for_notice -pass_signal "
+	PLAY("start(signal) managed=1 " WISH REPEATS "now=now+999 " REPEATS "now=now+1 " WISH REPEATS,
+	     "start(signal) managed=1 " WISH "[2 now=now+600 " REPEATS "now=now+600 " WISH "]");
+}
+
 static void test_clients(void **state)
 {
 	(void)state;
@@ -97,20 +107,17 @@ static void test_what_waits_has_its_time(void **state)
 	(void)state;
 	/* Nobody else comes back to what waits: its timer is armed. */
 	PLAY("start(signal) complete(1) part.lacks=1 durable due.retry:now+10000",
-	     "start(signal) complete(1) fails(ERR_RETRY) due.retry:now+10000 due.point:now+60001",
+	     "start(signal) complete(1) fails(ERR_RETRY) due.retry:now+10000",
 	     "start(signal) complete(1) part.changed=1 fails(ERR_RETRY) due.retry:now+100",
 	     "start(signal) complete(1) part.empty=1 fails(0) due.retry:never",
 	     "start(signal) complete(1) fails(ERR_EXISTS) due.retry:never due.snapshot:never",
-	     "start(signal) complete(1) durable due.retry:never due.point:never",
+	     "start(signal) complete(1) durable due.retry:never",
 	     "start(signal) client sending saving=1 other_client due.save_over:now+20",
 	     "start(signal) rule.every=30000 launched due.interval:now+30000",
-	     /* Too much work may be at risk, or one checkpoint wait for too long. */
-	     "start(signal) due.interval:never due.risk:now+600000 due.point:never",
-	     /* That is said, but not where nothing will be saved any more. */
-	     "start(none) complete(1) fails(ERR_RETRY) now=now+60001 t.point +say.upload_behind",
-	     "start(none) complete(1) fails(ERR_RETRY) now=now+60000 t.point -say.upload_behind",
-	     "start(none) complete(1) fails(ERR_EXISTS) now=now+60001 t.point -say.upload_behind",
-	     "start(none) complete(1) durable now=now+60001 t.point -say.upload_behind",
+	     /* Too much work may be at risk, and a checkpoint wait for long, by what an upload took before. */
+	     "start(signal) due.interval:never due.risk:now+600000",
+	     "start(none) complete(1) fails(ERR_RETRY) now=now+60000 late:0 now=now+1 late:1 complete(2) late:1",
+	     "start(none) complete(1) upload_ms=100000 now=now+300000 late:0 now=now+1 late:1 durable late:0",
 	     /* Much work is not durable: it is said of a job that saves, while something can be done about it, and
 	      * later and later. */
 #define RISK "now=now+600000 t.risk due.risk:launched_at+1200000 "
@@ -493,6 +500,66 @@ static void test_the_end_by_a_signal_that_it_handles(void **state)
 	assert_int_equal(job_child_end(&model, &rules, &child), CHILD_END_CRASHED);
 }
 
+/* --- what changes nothing --- */
+
+/* Not the least of the model, and nothing is done. */
+static bool changes_nothing(const char *script, enum job_event_kind kind)
+{
+	struct story story = {0};
+	struct job_model before;
+	struct request requests[4] = {0};
+	struct job_event event = {.kind = kind};
+	size_t size;
+	bool same;
+
+	if (kind == JOB_EV_SIGNAL)
+		event.signal = SIGUSR2;
+	if (kind == JOB_EV_STOP_ANNOUNCED)
+		event.stop.deadline_ms = 2000000;
+	play(&story, script);
+	memcpy(&before, &story.model, sizeof(before));
+	size = before.requests.count * sizeof(requests[0]);
+	assert_true(size <= sizeof(requests));
+	if (size > 0)
+		memcpy(requests, before.requests.items, size);
+	post(&story, event);
+	same = story.effects.count == 0 && memcmp(&before, &story.model, sizeof(before)) == 0 &&
+	       (size == 0 || memcmp(requests, story.model.requests.items, size) == 0);
+	stop(&story);
+	return same;
+}
+
+/* In the order of enum job_event_kind, "." for each event that changes nothing in that state. A new
+ * event or state has to say so here. */
+static void test_what_changes_nothing(void **state)
+{
+	static const struct {
+		const char *script, *changes;
+	} rows[JOB_STATES] = {
+		[JOB_RESTORING] = {"begin(signal)", "xxxx.xx..x.x.xxxx..x....xx."},
+		[JOB_RUNNING] = {"start(signal)", "x.x.xxxxxx.x.xxxxx.x..x.xx."},
+		[JOB_CHECKPOINTING] = {"start(signal) notice(2000000) sending",
+				       "x.x.xxxx.x...xxxxx.x....xxx"},
+		[JOB_STOPPING] = {"start(signal) notice(2000000) sending complete(1) "
+				  "now=now+5000 t.settling",
+				  "x.xxxxxx.x.x.xx.xx.x....xx."},
+		[JOB_UPLOADING] = {"start(signal) complete(1) exit", "x.x..xxx.x.x.xx.x..x....xxx"},
+		[JOB_OVER] = {"begin(signal) signal(INT)", ".........x................."},
+	};
+
+	(void)state;
+	for (int now = 0; now < JOB_STATES; now++) {
+		char changes[JOB_EVENTS + 1] = "";
+
+		for (int kind = 0; kind < JOB_EVENTS; kind++)
+			changes[kind] = changes_nothing(rows[now].script, (enum job_event_kind)kind)
+						? '.'
+						: 'x';
+		if (!text_equal(changes, rows[now].changes))
+			fail_msg("%s: %s", job_state_names[now], changes);
+	}
+}
+
 /* --- what asks, and what for --- */
 
 /* Until it has saved, or is told to end. */
@@ -607,6 +674,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_start),
 		cmocka_unit_test(test_signals),
+		cmocka_unit_test(test_sigterms),
 		cmocka_unit_test(test_clients),
 		cmocka_unit_test(test_who_may_ask),
 		cmocka_unit_test(test_what_waits_has_its_time),
@@ -622,6 +690,7 @@ int main(void)
 		cmocka_unit_test(test_the_end_of_members),
 		cmocka_unit_test(test_how_the_end_is_judged),
 		cmocka_unit_test(test_the_end_by_a_signal_that_it_handles),
+		cmocka_unit_test(test_what_changes_nothing),
 		cmocka_unit_test(test_when_the_job_is_asking),
 		cmocka_unit_test(
 			test_a_job_whose_end_proves_its_save_is_killed_in_time_for_the_upload),

@@ -42,8 +42,6 @@ static void test_each_sentence(void **state)
 		 "snapshot_failed "},
 		{SAY_STILL_FAILING, "", "snapshot_failed "},
 		{SAY_SUPERSEDED, "superseded by a newer attempt: no further checkpoints", ""},
-		{SAY_UPLOAD_BEHIND, "; the upload has fallen behind; a preemption now would lose ",
-		 "upload_behind "},
 		{SAY_WINDOW_TOO_SHORT, "saving (", "upload_exceeds_notice "},
 		{SAY_AT_RISK, "a preemption now would lose ", "at_risk "},
 		{SAY_INTERVAL, "--every auto: first checkpoint after 1 min 30 s; the", "interval "},
