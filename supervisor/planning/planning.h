@@ -202,17 +202,6 @@ int64_t preemption_forecast_window_of(const char *cloud);
 
 /* --- save_pace.c: how far durability is behind --- */
 
-/* Of the durable checkpoint, when the job has ended. */
-struct durable_age {
-	bool restored;    /* it was there at the start, and this attempt has added none */
-	int64_t age_ms;   /* from its last write, or from the start, to the job's end */
-	int64_t step;     /* -1: unknown */
-	int64_t reported; /* the job's newest step when it was complete; -1: it reported none */
-	int64_t last;     /* and at the end; -1: it reported none */
-	int64_t newest;   /* step of the newest complete checkpoint; -1: unknown */
-	bool local;       /* the newest complete one is not durable, and lies on this machine */
-};
-
 /*
  * What of an attempt's work is in no snapshot, in time: from the last write to what is durable, or
  * else from the launch, to the end of the work. Nobody sees a job stop its work. It ends
@@ -234,13 +223,6 @@ int64_t recovery_point_lost_ms(const struct attempt_work *work);
 /* What of it is durable. The rest of its time until the exit went into the last save and the exit.
  */
 int64_t recovery_point_kept_ms(const struct attempt_work *work);
-
-/* Steps after it, which are lost; -1: unknown. */
-int64_t recovery_point_lost_steps(const struct durable_age *durable);
-/* "step 160, 3.0 s before the end; 15 steps later are lost", or "are not durable" where some of
- * them lie on this machine. Returns `buffer`. */
-const char *recovery_point_format_age(const struct durable_age *durable, char *buffer,
-				      size_t capacity);
 
 /* --- save_pace.c: how often the job saves --- */
 

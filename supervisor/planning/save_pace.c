@@ -1,11 +1,8 @@
 #include "planning.h"
 
 #include "base/clock.h"
-#include "base/text.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 
 /* --- checkpoint_interval --- */
 
@@ -180,25 +177,6 @@ void snapshot_pacing_note_begun(struct snapshot_pacer *pacer, int64_t now_ms, in
 
 /* --- what is lost --- */
 
-/* The name of a checkpoint may count epochs where the job reports steps. */
-static bool counts_the_same(const struct durable_age *durable)
-{
-	return durable->step >= 0 && durable->step <= durable->reported + 1 &&
-	       2 * durable->step >= durable->reported;
-}
-
-int64_t recovery_point_lost_steps(const struct durable_age *durable)
-{
-	int64_t kept = counts_the_same(durable) ? durable->step : durable->reported;
-
-	if (durable->reported >= 0 && durable->last >= 0)
-		return durable->last > kept ? durable->last - kept : 0;
-	/* What came after the newest checkpoint is not known. */
-	if (durable->step >= 0 && durable->newest > durable->step)
-		return durable->newest - durable->step;
-	return -1;
-}
-
 int64_t recovery_point_kept_ms(const struct attempt_work *work)
 {
 	return work->written_ms > work->launched_ms ? work->written_ms - work->launched_ms : 0;
@@ -215,24 +193,4 @@ int64_t recovery_point_lost_ms(const struct attempt_work *work)
 	if (kept && work->lost_steps == 0)
 		return 0;
 	return end_ms > from_ms ? end_ms - from_ms : 0;
-}
-
-const char *recovery_point_format_age(const struct durable_age *durable, char *buffer,
-				      size_t capacity)
-{
-	int64_t lost = recovery_point_lost_steps(durable);
-	char step[40] = "", steps[64] = "", age[32];
-
-	if (durable->step >= 0)
-		snprintf(step, sizeof(step), "step %" PRId64 ", ", durable->step);
-	if (lost > 0)
-		snprintf(steps, sizeof(steps), "; %" PRId64 " step%s later %s %s", lost,
-			 lost == 1 ? "" : "s", lost == 1 ? "is" : "are",
-			 durable->local ? "not durable" : "lost");
-	else if (lost == 0)
-		snprintf(steps, sizeof(steps), "; no step is lost");
-	snprintf(buffer, capacity, "%s%s%s before the end%s", step,
-		 durable->restored ? "as of the start, " : "",
-		 text_duration(durable->age_ms, age, sizeof(age)), steps);
-	return buffer;
 }

@@ -162,35 +162,6 @@ struct end_facts {
 	bool directory_is_empty; /* or is not there */
 };
 
-/* The sentence that ends a run; exactly one. */
-enum end_line {
-	END_SILENT,
-	END_LEFT_EARLY, /* it was asked to save, and exited */
-	END_PREEMPTED,
-	END_GANG_LOST, /* the members' parts make no whole */
-	END_STRICT,    /* finished, with a failure of ours under --strict */
-	END_NOT_STARTED,
-	END_NOTHING_WRITTEN, /* preempted before any save */
-	END_WORK_LOST,       /* preempted, and the newest save is not durable */
-	END_NEWEST_LOST,     /* ended by itself, and the newest save is not durable */
-	END_FINISHED,
-	END_SURVIVES,        /* it failed, and all that it saved is durable */
-	END_STOPPED_UNSAVED, /* told to end, before any save */
-};
-/* What decides it, beside the outcome. */
-enum end_fact {
-	END_LAUNCHED = 1,
-	END_MANAGED = 2, /* checkpoints were seen */
-	END_NOTICED = 4,
-	END_ALL_DURABLE = 8,
-	END_HAS_DURABLE = 16, /* something is */
-	END_PARTS_MISSING = 32,
-	END_WROTE_NOTHING = 64,
-	END_SAVES_ELSEWHERE = 128,
-};
-/* PURE. `facts`: a set of enum end_fact. */
-enum end_line end_line_of(enum outcome_kind kind, unsigned facts);
-
 void report_end(struct reports *reports, const struct run_facts *run, const struct end_facts *end);
 /* PURE. What is recorded of it for later attempts. Owned by the caller. */
 json_t *end_record(const struct run_facts *run, const struct outcome *outcome);

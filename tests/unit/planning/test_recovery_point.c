@@ -3,71 +3,6 @@
 
 #include "unit.h"
 
-#include <string.h>
-
-static const struct {
-	const char *name;
-	struct durable_age durable;
-	const char *says;
-} ages[] = {
-	// clang-format off
-	{"the job reports its steps",
-		{.age_ms = 3000, .step = 160, .reported = 162, .last = 175, .newest = 160},
-		"step 160, 3.0 s before the end; 15 steps later are lost"},
-	{"one", {.age_ms = 300, .step = 160, .reported = 160, .last = 161, .newest = 160},
-		"step 160, 300 ms before the end; 1 step later is lost"},
-	{"none", {.age_ms = 20, .step = 160, .reported = 160, .last = 160, .newest = 160},
-		"step 160, 20 ms before the end; no step is lost"},
-	{"the checkpoint is ahead of the report by one",
-		{.age_ms = 20, .step = 161, .reported = 160, .last = 160, .newest = 161},
-		"step 161, 20 ms before the end; no step is lost"},
-	{"the first step", {.age_ms = 20, .step = 0, .reported = 0, .last = 4, .newest = 0},
-		"step 0, 20 ms before the end; 4 steps later are lost"},
-	{"the name counts epochs",
-		{.age_ms = 3000, .step = 3, .reported = 1600, .last = 1700, .newest = 3},
-		"step 3, 3.0 s before the end; 100 steps later are lost"},
-	{"the name has no step",
-		{.age_ms = 3000, .step = -1, .reported = 1600, .last = 1700, .newest = -1},
-		"3.0 s before the end; 100 steps later are lost"},
-	{"nothing is reported, and the newest is not durable",
-		{.age_ms = 130000, .step = 160, .reported = -1, .last = -1, .newest = 180},
-		"step 160, 2 min 10 s before the end; 20 steps later are lost"},
-	{"the newest lies on this machine",
-		{.age_ms = 130000, .step = 160, .reported = -1, .last = -1, .newest = 161,
-			.local = true},
-		"step 160, 2 min 10 s before the end; 1 step later is not durable"},
-	{"the newest lies on this machine, and more was done",
-		{.age_ms = 3000, .step = 160, .reported = 160, .last = 185, .newest = 180,
-			.local = true},
-		"step 160, 3.0 s before the end; 25 steps later are not durable"},
-	{"nothing is reported, and the newest is durable",
-		{.age_ms = 3000, .step = 160, .reported = -1, .last = -1, .newest = 160},
-		"step 160, 3.0 s before the end"},
-	{"nothing is known",
-		{.age_ms = 3000, .step = -1, .reported = -1, .last = -1, .newest = -1},
-		"3.0 s before the end"},
-	{"reports began later",
-		{.age_ms = 3000, .step = 160, .reported = -1, .last = 1700, .newest = 160},
-		"step 160, 3.0 s before the end"},
-	{"it was restored",
-		{.restored = true, .age_ms = 3000, .step = 160, .reported = -1, .last = -1,
-			.newest = -1},
-		"step 160, as of the start, 3.0 s before the end"},
-	// clang-format on
-};
-
-static void test_ages(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < sizeof(ages) / sizeof(ages[0]); i++) {
-		char text[160];
-
-		recovery_point_format_age(&ages[i].durable, text, sizeof(text));
-		if (strcmp(text, ages[i].says) != 0)
-			fail_msg("%s: %s", ages[i].name, text);
-	}
-}
-
 /* Launched at 100 s; the end of the work, and not the exit, is what the loss is counted to. */
 static void test_what_of_the_work_is_lost(void **state)
 {
@@ -122,7 +57,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_of_the_work_is_lost),
-		cmocka_unit_test(test_ages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
