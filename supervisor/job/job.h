@@ -150,7 +150,7 @@ struct job {
 	struct child child;
 	struct checkpoint_request ask;
 	struct sigterm_hold sigterm_hold;
-	struct rank_watch ranks;                   /* of the newest request */
+	struct rank_progress ranks;                /* of the newest request */
 	struct snapshot_queue *snapshots;          /* NULL until an attempt is claimed */
 	struct retention_worker *retention_worker; /* NULL until then, and with --keep-last 0 */
 	json_t *snapshot_about;                    /* added to every manifest; NULL: nothing */

@@ -64,7 +64,7 @@ static json_t *job_status_json(const struct job *job, enum run_look look)
 
 	if (page && progress_page_read_progress(page, &progress))
 		parts.training = &progress;
-	if (job->ranks.progress.count > 0)
+	if (job->ranks.count > 0)
 		parts.rank_progress = job_rank_progress_json(job);
 	if (gang_feed_is_running(&job->in_gang.feed))
 		parts.gang = gang_feed_status(&job->in_gang.feed);

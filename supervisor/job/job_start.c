@@ -176,7 +176,7 @@ void job_close(struct job *job)
 	sigterm_hold_release(&job->sigterm_hold);
 	tracker_free(job->tracker);
 	checkpoint_request_release(&job->ask);
-	rank_progress_release(&job->ranks.progress);
+	rank_progress_release(&job->ranks);
 	control_socket_close(job->control);
 	session_close(&job->session);
 	signals_close(&job->signals, &job->loop);

@@ -75,7 +75,7 @@ void job_perform(struct job *job, const struct job_effect *effect,
 		return checkpoint_request_stop(&job->ask);
 	case JOB_DO_STOP_ASKING:
 		checkpoint_request_stop(&job->ask);
-		rank_watch_end(&job->ranks);
+		rank_progress_end(&job->ranks);
 		return job_end_flag(job, false);
 	case JOB_DO_CONFIRM_FLAG:
 		return job_end_flag(job, true);

@@ -102,8 +102,8 @@ struct job_view job_look(const struct job *job, bool about_stop)
 		.now_ms = clock_monotonic_ms(),
 		.child_running = job->child.running || job->outlived.waits,
 		.directory = {.reported_step = -1},
-		.any_rank = job->ranks.progress.count > 0,
-		.rank_saving = rank_progress_saving(&job->ranks.progress) > 0,
+		.any_rank = job->ranks.count > 0,
+		.rank_saving = rank_progress_saving(&job->ranks) > 0,
 		.usual_window_ms = preemption_forecast_window_of(job->cloud),
 		.saves_elsewhere = save_place_is_elsewhere(&job->reports),
 	};
@@ -119,11 +119,12 @@ struct job_view job_look(const struct job *job, bool about_stop)
 		view.awaits_final = job->in_gang.feed.view.round.final &&
 				    gang_view_is_open(&job->in_gang.feed.view);
 	}
-	if (about_stop && job->rules.ask == REQUEST_AUTO && job->ask.loop)
-		view.has_target = checkpoint_request_has_target(&job->ask, job->child.pid);
-	if (about_stop && job->rules.ask == REQUEST_AUTO && job->ask.loop && !view.has_target)
-		view.could_use_usr1 =
-			checkpoint_request_could_use(&job->ask, job->child.pid, SIGUSR1);
+	if (!about_stop || job->rules.ask != REQUEST_AUTO || !job->ask.loop)
+		return view;
+	view.has_target = job->ask.asked_count > 0 ||
+			  checkpoint_request_finds(&job->ask, job->child.pid, job->ask.signal);
+	view.could_use_usr1 =
+		!view.has_target && checkpoint_request_finds(&job->ask, job->child.pid, SIGUSR1);
 	return view;
 }
 

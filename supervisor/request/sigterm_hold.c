@@ -10,15 +10,16 @@
  * and the sender perhaps with it. */
 #define DECIDE_EVERY_MS (SIGTERM_HOLD_PATIENCE_MS / 3)
 
-enum sigterm_hold_verdict sigterm_hold_decide(const struct sigterm_hold_facts *facts)
+enum sigterm_hold_verdict sigterm_hold_decide(const struct sigterm_hold *sigterm_hold,
+					      const struct held_process *process)
 {
-	if (facts->ended || facts->sender_ours || facts->for_ours)
+	if (!sigterm_hold->active || process->sender_ours || process->for_ours)
 		return SIGTERM_HOLD_RELEASE;
-	if (facts->noticed)
+	if (sigterm_hold->noticed)
 		return SIGTERM_HOLD_KEEP;
-	if (facts->held_ms < SIGTERM_HOLD_PATIENCE_MS)
+	if (process->held_ms < SIGTERM_HOLD_PATIENCE_MS)
 		return SIGTERM_HOLD_WAIT;
-	return facts->sender_outside ? SIGTERM_HOLD_MEANT : SIGTERM_HOLD_RELEASE;
+	return process->sender_outside ? SIGTERM_HOLD_MEANT : SIGTERM_HOLD_RELEASE;
 }
 
 /* A process that holds no SIGTERM any more ignores this one: the shim knows it by its value. False:
@@ -57,10 +58,8 @@ static void decide_held_processes(struct sigterm_hold *sigterm_hold)
 		struct held_process process = sigterm_hold->processes[i];
 		enum sigterm_hold_verdict verdict;
 
-		process.facts.ended = !sigterm_hold->active;
-		process.facts.noticed = sigterm_hold->noticed;
-		process.facts.held_ms += awake_ms;
-		verdict = sigterm_hold_decide(&process.facts);
+		process.held_ms += awake_ms;
+		verdict = sigterm_hold_decide(sigterm_hold, &process);
 		if (verdict == SIGTERM_HOLD_RELEASE || verdict == SIGTERM_HOLD_MEANT) {
 			log_debug("process %d gets its SIGTERM", (int)process.pid);
 			if (deliver_sigterm(&process) && verdict == SIGTERM_HOLD_MEANT)
@@ -100,11 +99,10 @@ static void place_sender(struct held_process *process)
 {
 	struct process_sample sample;
 
-	process->facts.sender_ours =
-		process->sender > 0 && process_is_below(process->sender, getpid());
-	process->facts.sender_outside =
+	process->sender_ours = process->sender > 0 && process_is_below(process->sender, getpid());
+	process->sender_outside =
 		process->sender <= 0 ||
-		(!process->facts.sender_ours && process_read_sample(process->sender, &sample));
+		(!process->sender_ours && process_read_sample(process->sender, &sample));
 }
 
 void sigterm_hold_add(struct sigterm_hold *sigterm_hold, pid_t pid, pid_t sender, bool for_ours)
@@ -113,7 +111,7 @@ void sigterm_hold_add(struct sigterm_hold *sigterm_hold, pid_t pid, pid_t sender
 		.pid = pid,
 		.sender = sender,
 		.start_time = process_start_time(pid),
-		.facts.for_ours = for_ours,
+		.for_ours = for_ours,
 	};
 
 	if (!sigterm_hold->tracker || process.start_time == 0)
@@ -122,7 +120,7 @@ void sigterm_hold_add(struct sigterm_hold *sigterm_hold, pid_t pid, pid_t sender
 	for (size_t i = 0; i < sigterm_hold->count; i++)
 		if (sigterm_hold->processes[i].pid == pid &&
 		    sigterm_hold->processes[i].start_time == process.start_time) {
-			sigterm_hold->processes[i].facts.for_ours = for_ours;
+			sigterm_hold->processes[i].for_ours = for_ours;
 			decide_held_processes(sigterm_hold);
 			return;
 		}
