@@ -241,29 +241,8 @@ static void log_torn_files(const struct run_facts *run, const struct torn_files 
 		 many ? "of the first: " : "", torn->why, many ? "them" : "it");
 }
 
-/* Another directory helps only a job that saves in another one. */
-static void log_nothing_written(const struct reports *reports, const struct run_facts *run,
-				const char *how, int code)
-{
-	const char *elsewhere = reports->save_place.elsewhere;
-	auto_free char *what = NULL;
-	char place[512];
-
-	if (elsewhere)
-		what = text_format("nothing was written to %s, but to %s; %s", run->directory,
-				   save_place_directory(elsewhere, run->directory, place,
-							sizeof(place)),
-				   save_place_elsewhere_is_refused(reports)
-					   ? "the warning above says what helps"
-					   : "set --checkpoint-dir to where the job saves");
-	else
-		what = text_format("the job has not saved yet: nothing was written to %s",
-				   run->directory);
-	log_error("%s, and the newest work is NOT durable: %s (exit %d)", how, what, code);
-}
-
 /* What the exit code says is durable, is not. */
-static void log_work_lost(const struct reports *reports, const struct ending *ending, bool nothing)
+static void log_work_lost(const struct reports *reports, const struct ending *ending)
 {
 	const struct run_facts *run = ending->run;
 	const struct outcome_facts *facts = &run->model->facts;
@@ -285,8 +264,11 @@ static void log_work_lost(const struct reports *reports, const struct ending *en
 		log_error("preempted before the job was started: what it saved last was not seen "
 			  "in the store. Run the same command again (exit %d)",
 			  code);
-	else if (nothing)
-		log_nothing_written(reports, run, how, code);
+	else if (!run->model->any_complete && ending->end->directory_is_empty &&
+		 !ending->has_durable)
+		log_error("%s, and the newest work is NOT durable: the job has not saved yet: "
+			  "nothing was written to %s (exit %d)",
+			  how, run->directory, code);
 	else
 		log_error("%s, and the newest work is NOT durable%s; durable: %s (exit %d)%s", how,
 			  why, durable, code, local);
@@ -319,7 +301,7 @@ static void log_survives(const struct ending *ending, const char *how)
 }
 
 /* One sentence for each outcome, as far as there is something to say. */
-static void say_end(const struct reports *reports, const struct ending *ending, bool nothing)
+static void say_end(const struct reports *reports, const struct ending *ending)
 {
 	const struct run_facts *run = ending->run;
 	const struct outcome_facts *facts = &run->model->facts;
@@ -334,7 +316,7 @@ static void say_end(const struct reports *reports, const struct ending *ending, 
 						      "for a checkpoint, so it may not have "
 						      "finished");
 	} else if (kind == OUTCOME_NOT_DURABLE) {
-		log_work_lost(reports, ending, nothing);
+		log_work_lost(reports, ending);
 	} else if (facts->launched && facts->managed && !facts->all_durable) {
 		log_newest_lost(reports, ending);
 	} else if (facts->launched && facts->managed && ending->has_durable) {
@@ -358,17 +340,13 @@ static void say_end(const struct reports *reports, const struct ending *ending, 
 void report_end(struct reports *reports, const struct run_facts *run, const struct end_facts *end)
 {
 	struct ending ending = ending_of(run, end);
-	bool lost = end->outcome.kind == OUTCOME_NOT_DURABLE;
-	bool strict = run->model->facts.all_durable && !run->model->facts.noticed;
-	bool nothing = lost && run->model->facts.launched && !run->model->gang.lost && !strict &&
-		       !run->model->any_complete && end->directory_is_empty && !ending.has_durable;
 
 	if (run->model->facts.launched) {
 		log_torn_files(run, end->torn);
-		save_place_say_at_end(reports, nothing, lost);
+		save_place_say_at_end(reports, run, end->outcome.kind == OUTCOME_NOT_DURABLE);
 	}
 	log_ended_event(reports, &ending);
-	say_end(reports, &ending, nothing);
+	say_end(reports, &ending);
 }
 
 json_t *end_record(const struct run_facts *run, const struct outcome *outcome)

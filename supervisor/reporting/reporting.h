@@ -138,11 +138,9 @@ void save_place_note_elsewhere(struct reports *reports, const char *path);
 /* Something was written to this path in the directory. False: by a run that the command has
  * started. */
 bool save_place_note_write(struct reports *reports, const char *path);
-/* What it has saved last elsewhere, and --checkpoint-dir with that directory would be refused. */
-bool save_place_elsewhere_is_refused(const struct reports *reports);
-/* At the end of a job that was launched. `place`, `unsaved`: the last line says where it has saved
- * instead, or that its newest work is not durable. */
-void save_place_say_at_end(struct reports *reports, bool place, bool unsaved);
+/* At the end of a job that was launched. `unsaved`: the last line says that its newest work is not
+ * durable. */
+void save_place_say_at_end(struct reports *reports, const struct run_facts *run, bool unsaved);
 
 /* --- status_report.c --- */
 /* Owned by the report, as it is made; NULL: there is none. */

@@ -282,7 +282,7 @@ static void test_what_is_saved_elsewhere_is_said_at_once_and_once(void **state)
 			    "");
 	/* In the end again. */
 	run.model.flush.began_ms = 1;
-	assert_string_not_equal(HEARD(save_place_say_at_end(&run.reports, false, false)), "");
+	assert_string_not_equal(HEARD(save_place_say_at_end(&run.reports, &run.facts, false)), "");
 	loop_release(&run.loop);
 	told_stop(&run);
 	/* One that goes on from a snapshot: a checkpoint that follows is named, and not the file
