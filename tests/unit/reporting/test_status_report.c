@@ -200,33 +200,6 @@ static void test_a_countdown_is_logged_now_and_then(void **state)
 	told_stop(&run);
 }
 
-static void test_an_upload_has_a_rate_once_it_was_looked_at_twice(void **state)
-{
-	struct progress_facts upload;
-	struct told_run run;
-	struct err err;
-
-	(void)state;
-	told_start(&run);
-	assert_int_equal(loop_init(&run.loop, &err), 0);
-	run.model.state = JOB_RUNNING;
-	run.model.facts.launched = true;
-	assert_false(display_upload(&run.reports, &run.facts.view, &upload));
-	run.facts.view.uploading = true;
-	run.facts.view.upload_began_ms = run.facts.view.now_ms;
-	run.facts.view.bytes_total = 4000;
-	HEARD(look_once(&run));
-	run.facts.view.now_ms += 2000;
-	run.facts.view.bytes_done = 1000;
-	HEARD(look_once(&run));
-	assert_true(display_upload(&run.reports, &run.facts.view, &upload));
-	assert_int_equal(upload.done, 1000);
-	assert_true(upload.rate > 0);
-	display_end(&run.reports);
-	loop_release(&run.loop);
-	told_stop(&run);
-}
-
 /* --- where it saves --- */
 
 /* After a minute it is said that nothing was saved, unless something is under way. */
@@ -312,7 +285,6 @@ int main(void)
 		cmocka_unit_test(test_resume_point),
 		cmocka_unit_test(test_when_the_display_looks),
 		cmocka_unit_test(test_a_countdown_is_logged_now_and_then),
-		cmocka_unit_test(test_an_upload_has_a_rate_once_it_was_looked_at_twice),
 		cmocka_unit_test(test_nothing_was_saved_for_a_minute),
 		cmocka_unit_test(test_what_is_saved_elsewhere_is_said_at_once_and_once),
 	};
