@@ -161,12 +161,9 @@ struct job {
 	struct resume_result resume;
 	struct err resume_err;
 	bool resume_failed;
-	/* The command or the checkpoint directory is refused, with this exit code; 0: neither is.
-	 */
+	/* The start is refused with this exit code, before the restore; 0: it is not. */
 	int refused;
-	/* It is the command, for this reason. */
-	bool command_refused;
-	struct err command_err;
+	struct err refusal; /* for this reason */
 
 	struct detached_job detached; /* after the main process has ended */
 
