@@ -78,38 +78,6 @@ static void test_a_run_under_way(void **state)
 	told_stop(&run);
 }
 
-/* What a start now would resume from: the newest durable, else what was restored; but not files
- * that were kept. */
-static void test_resume_point(void **state)
-{
-	static const struct {
-		struct snapshot_id durable, from;
-		bool restored;
-		int64_t step;
-		const char *text;
-	} rows[] = {
-		{{0, 0}, {0, 0}, false, -1, ""},
-		{{3, 12}, {2, 5}, true, -1, "000003-000012"},
-		{{3, 12}, {2, 5}, true, 40, "000003-000012, step 40"},
-		{{0, 0}, {2, 5}, true, 40, "000002-000005, step 40"},
-		{{0, 0}, {2, 5}, false, 40, ""},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		char text[RESUME_POINT_TEXT];
-		struct told_run run;
-
-		told_start(&run);
-		run.facts.durable = rows[i].durable;
-		run.facts.from = rows[i].from;
-		run.facts.restored = rows[i].restored;
-		run.model.durable.step = rows[i].step;
-		assert_string_equal(run_facts_resume_point(&run.facts, text), rows[i].text);
-		told_stop(&run);
-	}
-}
-
 /* --- the display --- */
 
 /* Something is looked at while a notice stands, or an upload is under way, and never after the end
@@ -282,7 +250,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_run_that_has_not_begun),
 		cmocka_unit_test(test_a_run_under_way),
-		cmocka_unit_test(test_resume_point),
 		cmocka_unit_test(test_when_the_display_looks),
 		cmocka_unit_test(test_a_countdown_is_logged_now_and_then),
 		cmocka_unit_test(test_nothing_was_saved_for_a_minute),
