@@ -62,7 +62,6 @@ static void note_store_works(const struct step *step, const struct snapshot_even
 	model->snapshots.any_durable = true;
 	model->snapshots.durable_running = snapshot->running_generation;
 	model->flush.tries = 0;
-	model->flush.refused = false;
 }
 
 /* It holds what else is complete: snapshot->checkpoint says what. What is missing may be written
@@ -131,10 +130,8 @@ static void retry_flush(const struct step *step, enum err_kind kind)
 	int64_t at_ms = step->view->now_ms + FLUSH_RETRY_MS;
 
 	model->flush.tries++;
-	if (!is_transient(kind) && model->flush.tries >= TRIES_MOST) {
-		model->flush.refused = true;
+	if (!is_transient(kind) && model->flush.tries >= TRIES_MOST)
 		return;
-	}
 	/* At a notice, the deadline is the limit. */
 	if (!model->stop.stands && at_ms >= flush_deadline_ms(step))
 		model->flush.given_up = true;
@@ -322,14 +319,9 @@ int64_t job_last_look_ms(const struct job_model *model, const struct job_rules *
 
 void job_note_late_commit(struct job_model *model)
 {
-	const struct checkpoint *newest = &model->newest;
-
-	model->snapshots.durable_generation = newest->generation;
+	model->snapshots.durable_generation = model->newest.generation;
 	model->snapshots.any_durable = true;
-	model->durable.written_ms = newest->written_ms;
-	model->durable.step = newest->step;
-	model->durable.reported_step = newest->reported_step;
-	model->durable.as_of_start = newest->as_of_start;
+	set_durable(model, &model->newest);
 }
 
 void job_note_late_answer(struct job_model *model)

@@ -13,7 +13,7 @@
 static int64_t window_ms(const struct job_model *model, const struct job_rules *rules,
 			 const struct job_view *view)
 {
-	int64_t deadline_ms = stop_deadline_ms(model);
+	int64_t deadline_ms = model->stop.deadline_ms;
 
 	if (deadline_ms != CLOCK_NEVER)
 		return deadline_ms > view->now_ms ? deadline_ms - view->now_ms : 0;
@@ -201,10 +201,7 @@ void note_durable(const struct step *step, const struct checkpoint *checkpoint)
 
 	if (checkpoint->curves_only)
 		return;
-	model->durable.written_ms = checkpoint->written_ms;
-	model->durable.step = checkpoint->step;
-	model->durable.reported_step = checkpoint->reported_step;
-	model->durable.as_of_start = checkpoint->as_of_start;
+	set_durable(model, checkpoint);
 	if (model->durable.committed_ms > 0)
 		model->durable.gap_ms = now_ms - model->durable.committed_ms;
 	model->durable.committed_ms = now_ms;

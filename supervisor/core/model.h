@@ -222,7 +222,8 @@ struct job_model {
 	/* the merged stop notice */
 	struct {
 		bool stands, by_sigterm;
-		int64_t deadline_ms; /* CLOCK_NEVER: none */
+		int64_t deadline_ms; /* of the machine; CLOCK_NEVER: none stands, or none is known
+				      */
 	} stop;
 	int64_t wish_ms; /* when the newest wish to stop began, by a SIGTERM; 0: there was none */
 	struct deadline_budget budget;
@@ -294,7 +295,6 @@ struct job_model {
 		bool given_up;  /* --flush-time is over */
 		/* Ctrl-C: it was said that another one ends the flush; that one came */
 		bool offered, interrupted;
-		bool refused; /* no more tries, because they would change nothing */
 	} flush;
 
 	/* after the end of a gang's job: the others may need a part of this member */

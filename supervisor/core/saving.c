@@ -114,8 +114,7 @@ void begin_snapshot_now(const struct step *step)
 /* At a notice: half of the time that is left. */
 static int64_t replacing_most_ms(const struct step *step)
 {
-	int64_t deadline_ms = stop_deadline_ms(step->model);
-	int64_t left_ms = (deadline_ms - step->view->now_ms) / 2;
+	int64_t left_ms = (step->model->stop.deadline_ms - step->view->now_ms) / 2;
 
 	if (!step->view->directory.replacing)
 		return 0;
@@ -134,7 +133,7 @@ static int64_t partners_until_ms(const struct step *step)
 		model->snapshots.partners_until_ms = until_ms;
 	if (model->snapshots.partners_until_ms < until_ms)
 		until_ms = model->snapshots.partners_until_ms;
-	return stop_deadline_ms(model) != CLOCK_NEVER && last_ms < until_ms ? last_ms : until_ms;
+	return model->stop.deadline_ms != CLOCK_NEVER && last_ms < until_ms ? last_ms : until_ms;
 }
 
 /* What is complete, or was written to running files, is saved when it is due. */

@@ -70,6 +70,14 @@ void arm(const struct step *step, enum job_timer timer, int64_t at_ms)
 	step->model->due_ms[timer] = at_ms;
 }
 
+void set_durable(struct job_model *model, const struct checkpoint *checkpoint)
+{
+	model->durable.written_ms = checkpoint->written_ms;
+	model->durable.step = checkpoint->step;
+	model->durable.reported_step = checkpoint->reported_step;
+	model->durable.as_of_start = checkpoint->as_of_start;
+}
+
 void disarm(const struct step *step, enum job_timer timer)
 {
 	step->model->due_ms[timer] = CLOCK_NEVER;

@@ -18,6 +18,8 @@ static inline int64_t earlier_of(int64_t a, int64_t b)
 }
 
 /* --- step.c --- */
+/* This checkpoint is durable. */
+void set_durable(struct job_model *model, const struct checkpoint *checkpoint);
 void act(const struct step *step, enum job_effect_kind kind);
 void act_at(const struct step *step, enum job_effect_kind kind, int64_t at_ms);
 void act_on(const struct step *step, struct job_effect effect);
@@ -42,8 +44,6 @@ enum life_event {
 
 /* Steps the table of the job's life, and does what it says. */
 void live(const struct step *step, enum life_event event);
-/* When the machine ends; CLOCK_NEVER: no stop is announced, or its time is not known. */
-int64_t stop_deadline_ms(const struct job_model *model);
 /* The forecast if a stop were announced now; `asks`: the job can be asked. */
 struct preemption_facts forecast_at_stop(const struct step *step, bool asks);
 /* Without anybody to ask, the plan would be to wait for the save under way, or for the next one. */

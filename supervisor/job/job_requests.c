@@ -157,7 +157,6 @@ void job_prepare_requests(struct job *job)
 		.whom = select_target(job),
 		.command = job->options->checkpoint_command,
 		.environment = (const char *const *)job->environment.pairs,
-		.inherited = job->inherited,
 		.page = job->tracker ? tracker_page(job->tracker) : NULL,
 		.callbacks =
 			{

@@ -9,9 +9,9 @@ static int64_t clamp(int64_t value, int64_t least, int64_t most)
 	return value < least ? least : value > most ? most : value;
 }
 
-struct deadline_budget deadline_budget_split(const struct deadline_budget_facts *facts)
+struct deadline_budget deadline_budget_split(int64_t now_ms, int64_t deadline_ms, int64_t upload_ms)
 {
-	int64_t window = facts->deadline_ms - facts->now_ms;
+	int64_t window = deadline_ms - now_ms;
 	int64_t margin, upload, stop;
 	struct deadline_budget budget;
 
@@ -24,28 +24,24 @@ struct deadline_budget deadline_budget_split(const struct deadline_budget_facts 
 	 * measured yet: a fifth of the time. At least a tenth, because a job that saves until the
 	 * last moment needs it to exit.
 	 */
-	upload = facts->upload_ms < 0 ? window / 5
-				      : clamp(2 * facts->upload_ms, window / 10, window / 2);
+	upload = upload_ms < 0 ? window / 5 : clamp(2 * upload_ms, window / 10, window / 2);
 	stop = clamp(window / 20, window < 1000 ? window / 20 : 50, 5000);
 
-	budget.commit_until_ms = facts->now_ms + window - margin;
+	budget.commit_until_ms = now_ms + window - margin;
 	budget.stop_until_ms =
-		clamp(budget.commit_until_ms - upload, facts->now_ms, budget.commit_until_ms);
-	budget.ask_until_ms =
-		clamp(budget.stop_until_ms - stop, facts->now_ms, budget.stop_until_ms);
+		clamp(budget.commit_until_ms - upload, now_ms, budget.commit_until_ms);
+	budget.ask_until_ms = clamp(budget.stop_until_ms - stop, now_ms, budget.stop_until_ms);
 	return budget;
 }
 
-int64_t deadline_budget_kill_ms(const struct deadline_budget *budget,
-				const struct kill_facts *facts)
+int64_t deadline_budget_kill_ms(const struct deadline_budget *budget, int64_t told_ms, bool pending,
+				int64_t closed_ms)
 {
 	int64_t commit_ms = budget->commit_until_ms;
-	int64_t since_ms = facts->told_ms, half_ms;
+	int64_t since_ms = closed_ms > told_ms ? closed_ms : told_ms, half_ms;
 
-	if (!facts->pending && facts->closed_ms == 0)
+	if (!pending && closed_ms == 0)
 		return commit_ms;
-	if (facts->closed_ms > since_ms)
-		since_ms = facts->closed_ms;
 	half_ms = since_ms + (commit_ms - since_ms) / 2;
 	return half_ms > budget->stop_until_ms ? half_ms : budget->stop_until_ms;
 }
@@ -136,11 +132,8 @@ int64_t preemption_forecast_next_save_ms(const struct preemption_facts *facts)
 /* The next save is complete early enough to be uploaded, after the one that is pending. */
 static bool next_save_fits(const struct preemption_facts *facts)
 {
-	struct deadline_budget_facts time = {
-		.deadline_ms = facts->window_ms,
-		.upload_ms = facts->upload_ms,
-	};
-	struct deadline_budget budget = deadline_budget_split(&time);
+	struct deadline_budget budget =
+		deadline_budget_split(0, facts->window_ms, facts->upload_ms);
 	int64_t gap = facts->save_gap_ms, window = facts->window_ms;
 	int64_t spare = (gap < window ? gap : window) / SPARE_SHARE;
 	int64_t due = preemption_forecast_next_save_ms(facts), begin;

@@ -79,14 +79,6 @@ int64_t checkpoint_interval_smooth(int64_t known_ms, int64_t newest_ms);
  * clock.
  */
 
-struct deadline_budget_facts {
-	int64_t now_ms;
-	/* the end of the machine */
-	int64_t deadline_ms;
-	/* how long the last snapshot took from complete to committed; -1: none measured yet */
-	int64_t upload_ms;
-};
-
 struct deadline_budget {
 	/* latest moment to wait for a save that has not begun */
 	int64_t ask_until_ms;
@@ -97,20 +89,11 @@ struct deadline_budget {
 	int64_t commit_until_ms;
 };
 
-/* now <= ask <= stop <= commit <= deadline. If the deadline has passed, all are now. */
-struct deadline_budget deadline_budget_split(const struct deadline_budget_facts *facts);
-
-/* A job that was told to end and goes on. */
-struct kill_facts {
-	int64_t told_ms; /* when it got its SIGTERM */
-	bool pending;    /* a complete checkpoint is not durable */
-	/*
-	 * All that it was writing is closed since then, and its end would prove that complete; 0:
-	 * not so. Whether it handles SIGTERM says nothing more: it may be between two files all the
-	 * same.
-	 */
-	int64_t closed_ms;
-};
+/* now <= ask <= stop <= commit <= deadline, the end of the machine. If that has passed, all are
+ * now. `upload_ms`: how long the last snapshot took from complete to committed; -1: none measured
+ * yet. */
+struct deadline_budget deadline_budget_split(int64_t now_ms, int64_t deadline_ms,
+					     int64_t upload_ms);
 
 /*
  * When to tell the other processes of a job that has not ended, of which `since_ms` its main
@@ -125,9 +108,13 @@ int64_t deadline_budget_rest_ms(int64_t since_ms, int64_t kill_ms, bool saving);
  * it has the time that the upload does not need, at least half of the time since it was told, and
  * half of the time since it closed its last file: it is killed once it has been still for as long
  * as there is left.
+ *
+ * It got its SIGTERM at `told_ms`. `pending`: a complete checkpoint is not durable. `closed_ms`:
+ * all that it was writing is closed since then, and its end would prove that complete; 0: not so.
+ * Whether it handles SIGTERM says nothing more: it may be between two files all the same.
  */
-int64_t deadline_budget_kill_ms(const struct deadline_budget *budget,
-				const struct kill_facts *facts);
+int64_t deadline_budget_kill_ms(const struct deadline_budget *budget, int64_t told_ms, bool pending,
+				int64_t closed_ms);
 
 /* --- deadline_budget.c: what a preemption costs --- */
 

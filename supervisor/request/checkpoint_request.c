@@ -1,11 +1,10 @@
 #include "request.h"
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/program.h"
+#include "base/text.h"
 #include "monitor/monitor.h"
 
-#include <errno.h>
-#include <spawn.h>
 #include <string.h>
 
 /* Time between two tries: a try takes some 20 us on the loop for each process on the machine. */
@@ -122,22 +121,10 @@ static void start_command(struct checkpoint_request *request)
 	auto_free char *command = text_copy(request->command);
 	char *argv[] = {shell, option, command, NULL};
 	auto_free char **environment = child_variables(request->environment, NULL);
-	posix_spawnattr_t attributes;
-	sigset_t defaults;
 	int failed;
 
-	sigfillset(&defaults);
-	for (int signal = 1; signal < NSIG; signal++)
-		if (sigismember(&request->inherited->ignored, signal) == 1)
-			sigdelset(&defaults, signal);
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-						      POSIX_SPAWN_SETPGROUP);
-	posix_spawnattr_setsigmask(&attributes, &request->inherited->mask);
-	posix_spawnattr_setsigdefault(&attributes, &defaults);
 	request->callbacks.on_request_sending(request->callbacks.arg);
-	failed = posix_spawn(&request->command_pid, shell, NULL, &attributes, argv, environment);
-	posix_spawnattr_destroy(&attributes);
+	failed = program_start(argv, environment, NULL, 0, &request->command_pid);
 	if (failed) {
 		request->command_pid = 0;
 		report_failure(request, strerror(failed));

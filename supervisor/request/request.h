@@ -116,8 +116,7 @@ struct checkpoint_request {
 	enum profile_target whom;
 	const char *command;
 	const char *const *environment; /* "NAME=value" for the command; borrowed */
-	const struct signals_inherited *inherited;
-	struct progress_page *page; /* has the flag; NULL: there is none */
+	struct progress_page *page;     /* has the flag; NULL: there is none */
 	struct checkpoint_request_callbacks callbacks;
 
 	/* the members below are private, except `by_flag` */

@@ -263,7 +263,6 @@ static const struct field {
 	FIELD("durable.written", model.durable.written_ms),
 	FIELD("durable.gap", model.durable.gap_ms),
 	FIELD("flush.given_up", model.flush.given_up),
-	FIELD("flush.refused", model.flush.refused),
 	FIELD("save_ms", model.measured.save_ms),
 	FIELD("upload_ms", model.measured.upload_ms),
 	FIELD("gap_ms", model.measured.rhythm.gap_ms),

@@ -13,15 +13,11 @@ static void test_order_holds_for_every_window(void **state)
 	(void)state;
 	for (int64_t window = -5000; window < 300000; window += 137) {
 		for (size_t i = 0; i < sizeof(uploads) / sizeof(uploads[0]); i++) {
-			struct deadline_budget_facts facts = {
-				.now_ms = 1000000,
-				.deadline_ms = 1000000 + window,
-				.upload_ms = uploads[i],
-			};
-			struct deadline_budget budget = deadline_budget_split(&facts);
-			int64_t end = window > 0 ? facts.deadline_ms : facts.now_ms;
+			int64_t now = 1000000, end = window > 0 ? now + window : now;
+			struct deadline_budget budget =
+				deadline_budget_split(now, now + window, uploads[i]);
 
-			assert_true(facts.now_ms <= budget.ask_until_ms);
+			assert_true(now <= budget.ask_until_ms);
 			assert_true(budget.ask_until_ms <= budget.stop_until_ms);
 			assert_true(budget.stop_until_ms <= budget.commit_until_ms);
 			assert_true(budget.commit_until_ms <= end);
@@ -33,16 +29,11 @@ static void test_order_holds_for_every_window(void **state)
  * measured is in between. */
 static void test_a_measured_upload_moves_the_plan(void **state)
 {
-	struct deadline_budget_facts facts = {.now_ms = 0, .deadline_ms = 120000};
-	struct deadline_budget quick, slow, unknown;
+	struct deadline_budget quick = deadline_budget_split(0, 120000, 500);
+	struct deadline_budget slow = deadline_budget_split(0, 120000, 40000);
+	struct deadline_budget unknown = deadline_budget_split(0, 120000, -1);
 
 	(void)state;
-	facts.upload_ms = 500;
-	quick = deadline_budget_split(&facts);
-	facts.upload_ms = 40000;
-	slow = deadline_budget_split(&facts);
-	facts.upload_ms = -1;
-	unknown = deadline_budget_split(&facts);
 	assert_true(quick.ask_until_ms > unknown.ask_until_ms);
 	assert_true(unknown.ask_until_ms > slow.ask_until_ms);
 	/* However slow, the job gets some of it. */
@@ -62,32 +53,35 @@ static void test_when_a_job_that_was_told_to_end_is_killed(void **state)
 		.commit_until_ms = 19000,
 	};
 	static const struct {
-		struct kill_facts facts;
-		int64_t kill_ms;
+		int64_t told_ms;
+		bool pending;
+		int64_t closed_ms, kill_ms;
 	} rows[] = {
-		{{14000, false, 0}, 19000},
-		{{15000, false, 0}, 19000},
-		{{0, false, 0}, 19000},
-		{{14000, true, 0}, 16500},
-		{{15000, true, 0}, 17000},
-		{{0, true, 0}, 15000},
-		{{19000, true, 0}, 19000},
+		{14000, false, 0, 19000},
+		{15000, false, 0, 19000},
+		{0, false, 0, 19000},
+		{14000, true, 0, 16500},
+		{15000, true, 0, 17000},
+		{0, true, 0, 15000},
+		{19000, true, 0, 19000},
 		/* Closed before it was told: the same as if it were complete. */
-		{{15000, false, 14000}, 17000},
-		{{0, false, 1}, 15000},
+		{15000, false, 14000, 17000},
+		{0, false, 1, 15000},
 		/* The later it closed its file, the later, but never with nothing left. */
-		{{15000, false, 16000}, 17500},
-		{{15000, false, 18000}, 18500},
-		{{15000, false, 18998}, 18999},
+		{15000, false, 16000, 17500},
+		{15000, false, 18000, 18500},
+		{15000, false, 18998, 18999},
 		/* Still early enough for the upload. */
-		{{1000, false, 4000}, 15000},
+		{1000, false, 4000, 15000},
 		/* Another one is complete already: what is closed now is not torn for it. */
-		{{15000, true, 18000}, 18500},
+		{15000, true, 18000, 18500},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_int_equal(deadline_budget_kill_ms(&budget, &rows[i].facts), rows[i].kill_ms);
+		assert_int_equal(deadline_budget_kill_ms(&budget, rows[i].told_ms, rows[i].pending,
+							 rows[i].closed_ms),
+				 rows[i].kill_ms);
 }
 
 static void test_when_the_rest_of_it_is_told(void **state)
@@ -106,21 +100,14 @@ static void test_every_window_leaves_time_between_telling_and_killing(void **sta
 	(void)state;
 	for (int64_t window = 100; window < 300000; window += 137) {
 		for (size_t i = 0; i < sizeof(uploads) / sizeof(uploads[0]); i++) {
-			struct deadline_budget_facts facts = {
-				.deadline_ms = window,
-				.upload_ms = uploads[i],
-			};
-			struct deadline_budget budget = deadline_budget_split(&facts);
-			int64_t told_ms = budget.stop_until_ms;
+			struct deadline_budget budget =
+				deadline_budget_split(0, window, uploads[i]);
+			int64_t told = budget.stop_until_ms;
 
-			const struct kill_facts goes_on = {told_ms, false, 0};
-			const struct kill_facts pending = {told_ms, true, 0};
-			const struct kill_facts closed = {told_ms, false, told_ms};
-
-			assert_true(deadline_budget_kill_ms(&budget, &pending) > told_ms);
-			assert_true(deadline_budget_kill_ms(&budget, &closed) > told_ms);
-			assert_true(deadline_budget_kill_ms(&budget, &goes_on) >=
-				    told_ms + window / 10);
+			assert_true(deadline_budget_kill_ms(&budget, told, true, 0) > told);
+			assert_true(deadline_budget_kill_ms(&budget, told, false, told) > told);
+			assert_true(deadline_budget_kill_ms(&budget, told, false, 0) >=
+				    told + window / 10);
 		}
 	}
 }
