@@ -143,14 +143,9 @@ bool save_place_note_write(struct reports *reports, const char *path);
 void save_place_say_at_end(struct reports *reports, const struct run_facts *run, bool unsaved);
 
 /* --- status_report.c --- */
-/* Owned by the report, as it is made; NULL: there is none. */
-struct status_parts {
-	json_t *counters, *labels, *sources, *rank_progress, *gang;
-	const struct training_progress *training; /* the job's own report; borrowed */
-};
-
+/* `training`: the job's own report; NULL: there is none. The caller's. */
 json_t *status_report(const struct reports *reports, enum run_look look,
-		      struct status_parts *parts); /* the caller's */
+		      const struct training_progress *training);
 
 /* --- end_report.c --- */
 struct end_facts {

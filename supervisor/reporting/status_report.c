@@ -259,7 +259,8 @@ static void add_upload(const struct reports *reports, const struct run_facts *ru
 	json_object_set_new(status, "saving", saving);
 }
 
-json_t *status_report(const struct reports *reports, enum run_look look, struct status_parts *parts)
+json_t *status_report(const struct reports *reports, enum run_look look,
+		      const struct training_progress *training)
 {
 	struct run_facts run = reports->look(reports->arg, look);
 	const struct job_model *model = run.model;
@@ -277,22 +278,15 @@ json_t *status_report(const struct reports *reports, enum run_look look, struct 
 	if (model->snapshots.superseded)
 		json_object_set_new(status, "superseded", json_true());
 	add_age(status, "durable_seconds", model->durable.written_ms);
-	json_object_set_new(status, "counters", parts->counters);
-	json_object_set_new(status, "labels", parts->labels);
 	add_forecast(&run, status);
-	add_training(parts->training, status);
-	json_object_set_new(status, "sources", parts->sources);
+	add_training(training, status);
 	if (run.stop)
 		json_object_set_new(status, "notice", notice_format_json(run.stop));
-	if (parts->rank_progress)
-		json_object_set_new(status, "rank_progress", parts->rank_progress);
 	if (model->any_complete) {
 		json_object_set_new(status, "newest_step",
 				    json_integer_or_null(model->newest.step));
 		add_age(status, "newest_seconds", model->newest.completed_ms);
 	}
 	add_upload(reports, &run, status);
-	if (parts->gang)
-		json_object_set_new(status, "gang", parts->gang);
 	return status;
 }

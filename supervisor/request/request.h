@@ -235,8 +235,7 @@ json_t *rank_progress_json(const struct rank_progress *progress, bool asking, bo
  * The shim (shim/sigterm_handler.c) holds it back in each process of the job and reports it. If the
  * supervisor gets one too, the processes get theirs after the checkpoint is saved. A SIGTERM that
  * was sent to processes of the job, and not to the supervisor, is released, because it is no
- * notice. The user is told of it where the sender is seen outside: one that has ended (`kill`,
- * `pkill`) may be a process of the job.
+ * notice.
  */
 
 /* How much later than the job's processes the supervisor may get the same signal. */
@@ -246,16 +245,14 @@ enum sigterm_hold_verdict {
 	SIGTERM_HOLD_KEEP,    /* until the checkpoint is saved */
 	SIGTERM_HOLD_WAIT,    /* decide again after SIGTERM_HOLD_PATIENCE_MS */
 	SIGTERM_HOLD_RELEASE, /* the process gets it now */
-	SIGTERM_HOLD_MEANT    /* ... and somebody outside the job meant it, not us */
 };
 
 struct held_process {
-	pid_t pid, sender;
+	pid_t pid;
 	uint64_t start_time;
-	bool sender_ours;    /* the sender is a process of the job */
-	bool sender_outside; /* it is none, or in another PID namespace; neither: it has ended */
-	bool for_ours;       /* it replaces one that we sent: see sigterm_hold_add() */
-	int64_t held_ms;     /* held back for so long, without the time in which we were stalled */
+	bool sender_ours; /* the sender is a process of the job */
+	bool for_ours;    /* it replaces one that we sent: see sigterm_hold_add() */
+	int64_t held_ms;  /* held back for so long, without the time in which we were stalled */
 };
 
 struct sigterm_hold {
@@ -267,7 +264,7 @@ struct sigterm_hold {
 	size_t count;
 	bool active;  /* else nothing is held back any more */
 	bool noticed; /* there is a stop notice */
-	bool said, said_meant;
+	bool said;
 };
 
 /* PURE. The decision for one process. */

@@ -17,32 +17,18 @@ enum sigterm_hold_verdict sigterm_hold_decide(const struct sigterm_hold *sigterm
 		return SIGTERM_HOLD_RELEASE;
 	if (sigterm_hold->noticed)
 		return SIGTERM_HOLD_KEEP;
-	if (process->held_ms < SIGTERM_HOLD_PATIENCE_MS)
-		return SIGTERM_HOLD_WAIT;
-	return process->sender_outside ? SIGTERM_HOLD_MEANT : SIGTERM_HOLD_RELEASE;
+	return process->held_ms < SIGTERM_HOLD_PATIENCE_MS ? SIGTERM_HOLD_WAIT
+							   : SIGTERM_HOLD_RELEASE;
 }
 
-/* A process that holds no SIGTERM any more ignores this one: the shim knows it by its value. False:
- * the process has ended. */
-static bool deliver_sigterm(const struct held_process *process)
+/* A process that holds no SIGTERM any more ignores this one: the shim knows it by its value. */
+static void deliver_sigterm(const struct held_process *process)
 {
 	const union sigval take_it = {.sival_int = SHIM_RELEASE_VALUE};
 
-	return process_start_time(process->pid) == process->start_time &&
-	       sigqueue(process->pid, SIGTERM, take_it) == 0;
-}
-
-static void tell_meant(struct sigterm_hold *sigterm_hold, const struct held_process *process)
-{
-	char sender[40] = "another program";
-
-	if (process->sender > 0)
-		snprintf(sender, sizeof(sender), "process %d", (int)process->sender);
-	if (!sigterm_hold->said_meant)
-		log_note("%s has sent SIGTERM to process %d of the job, which is no notice (to "
-			 "preempt the job, send it to process %d)",
-			 sender, (int)process->pid, (int)getpid());
-	sigterm_hold->said_meant = true;
+	log_debug("process %d gets its SIGTERM", (int)process->pid);
+	if (process_start_time(process->pid) == process->start_time)
+		sigqueue(process->pid, SIGTERM, take_it);
 }
 
 static void decide_held_processes(struct sigterm_hold *sigterm_hold)
@@ -60,10 +46,8 @@ static void decide_held_processes(struct sigterm_hold *sigterm_hold)
 
 		process.held_ms += awake_ms;
 		verdict = sigterm_hold_decide(sigterm_hold, &process);
-		if (verdict == SIGTERM_HOLD_RELEASE || verdict == SIGTERM_HOLD_MEANT) {
-			log_debug("process %d gets its SIGTERM", (int)process.pid);
-			if (deliver_sigterm(&process) && verdict == SIGTERM_HOLD_MEANT)
-				tell_meant(sigterm_hold, &process);
+		if (verdict == SIGTERM_HOLD_RELEASE) {
+			deliver_sigterm(&process);
 			continue;
 		}
 		waits |= verdict == SIGTERM_HOLD_WAIT;
@@ -94,22 +78,10 @@ void sigterm_hold_start(struct sigterm_hold *sigterm_hold, struct loop *loop,
 		tracker_set_sigterm_hold(tracker, SHIM_HOLD_ACTIVE);
 }
 
-/* Soon, since a sender may have nothing else to do. What has ended is below nobody. */
-static void place_sender(struct held_process *process)
-{
-	struct process_sample sample;
-
-	process->sender_ours = process->sender > 0 && process_is_below(process->sender, getpid());
-	process->sender_outside =
-		process->sender <= 0 ||
-		(!process->sender_ours && process_read_sample(process->sender, &sample));
-}
-
 void sigterm_hold_add(struct sigterm_hold *sigterm_hold, pid_t pid, pid_t sender, bool for_ours)
 {
 	struct held_process process = {
 		.pid = pid,
-		.sender = sender,
 		.start_time = process_start_time(pid),
 		.for_ours = for_ours,
 	};
@@ -124,7 +96,8 @@ void sigterm_hold_add(struct sigterm_hold *sigterm_hold, pid_t pid, pid_t sender
 			decide_held_processes(sigterm_hold);
 			return;
 		}
-	place_sender(&process);
+	/* Soon, since a sender may have nothing else to do. What has ended is below nobody. */
+	process.sender_ours = sender > 0 && process_is_below(sender, getpid());
 	sigterm_hold->processes = memory_grow(sigterm_hold->processes, sigterm_hold->count + 1,
 					      sizeof(*sigterm_hold->processes));
 	if (sigterm_hold->count == 0)

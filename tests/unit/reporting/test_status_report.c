@@ -4,18 +4,6 @@
 #include "base/json.h"
 #include "monitor/monitor.h"
 
-static json_t *report(struct told_run *run, const struct training_progress *training)
-{
-	struct status_parts parts = {
-		.counters = json_object(),
-		.labels = json_object(),
-		.sources = json_array(),
-		.training = training,
-	};
-
-	return status_report(&run->reports, LOOK_AT_PROCESSES, &parts);
-}
-
 /* What is not known is not there. */
 static void test_a_run_that_has_not_begun(void **state)
 {
@@ -27,7 +15,7 @@ static void test_a_run_that_has_not_begun(void **state)
 	(void)state;
 	told_start(&run);
 	run.facts.saves = true;
-	status = report(&run, NULL);
+	status = status_report(&run.reports, LOOK_AT_PROCESSES, NULL);
 	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
 		assert_null(json_object_get(status, absent[i]));
 	assert_string_equal(json_text_or(status, "state", ""), "restoring");
@@ -53,7 +41,7 @@ static void test_a_run_under_way(void **state)
 	run.facts.view.bytes_done = 10;
 	run.facts.view.bytes_total = 40;
 	run.facts.stop = &stop;
-	status = report(&run, &training);
+	status = status_report(&run.reports, LOOK_AT_PROCESSES, &training);
 	assert_non_null(strstr(json_text_or(status, "loss", ""), "a preemption now would lose "));
 	assert_non_null(strstr(json_text_or(status, "plan", ""),
 			       "plan: nothing is durable, and the job cannot be asked for"));
@@ -65,13 +53,13 @@ static void test_a_run_under_way(void **state)
 	assert_string_equal(json_text_or(json_object_get(status, "notice"), "source", ""), "aws");
 	json_decref(steal(&status));
 	run.facts.view.has_target = true;
-	status = report(&run, &training);
+	status = status_report(&run.reports, LOOK_AT_PROCESSES, &training);
 	assert_null(strstr(json_text_or(status, "plan", ""), "cannot be asked"));
 	assert_null(json_object_get(status, "superseded"));
 	json_decref(steal(&status));
 	/* Then nothing that it saves is made durable, and no plan holds. */
 	run.model.snapshots.superseded = true;
-	status = report(&run, &training);
+	status = status_report(&run.reports, LOOK_AT_PROCESSES, &training);
 	assert_true(json_is_true(json_object_get(status, "superseded")));
 	assert_null(json_object_get(status, "plan"));
 	assert_null(json_object_get(status, "loss"));

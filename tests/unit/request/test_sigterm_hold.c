@@ -12,16 +12,7 @@ static void test_judge(void **state)
 		/* The supervisor's own copy of the signal may come a moment later. */
 		{{.held_ms = 0}, false, false, SIGTERM_HOLD_WAIT},
 		{{.held_ms = SIGTERM_HOLD_PATIENCE_MS - 1}, false, false, SIGTERM_HOLD_WAIT},
-		/* It did not come: somebody outside meant this process. */
-		{{.sender_outside = true, .held_ms = SIGTERM_HOLD_PATIENCE_MS - 1},
-		 false,
-		 false,
-		 SIGTERM_HOLD_WAIT},
-		{{.sender_outside = true, .held_ms = SIGTERM_HOLD_PATIENCE_MS},
-		 false,
-		 false,
-		 SIGTERM_HOLD_MEANT},
-		/* A sender that has ended may be the job's own. */
+		/* It did not come. */
 		{{.held_ms = SIGTERM_HOLD_PATIENCE_MS}, false, false, SIGTERM_HOLD_RELEASE},
 		{{.sender_ours = true, .held_ms = SIGTERM_HOLD_PATIENCE_MS},
 		 false,
