@@ -1,8 +1,7 @@
 /*
  * supervisor/core/: PURE. What the supervisor decides: the job as plain values, what can happen to
  * it, and what is done about it. No I/O, no clock, no thread, no pointer to any part, so that a
- * test can copy, compare and print all of it. job/runner.c feeds it, job/perform.c performs what it
- * says.
+ * test can copy, compare and print all of it. job/runner.c feeds it, and performs what it says.
  *
  *	job_step(model, rules, view, event) -> effects
  *
@@ -159,7 +158,7 @@ struct job_event {
 
 /* --- effect --- */
 
-/* PURE. What is done about an event. job/perform.c has one row for each kind. */
+/* PURE. What is done about an event. job/runner.c has one case for each kind. */
 
 enum job_effect_kind {
 	/* the start */
