@@ -451,7 +451,7 @@ void on_cannot_ask(const struct step *step)
 
 	/* No process handles SIGTERM: forward it as an init would. */
 	if (step->rules->ask == REQUEST_AUTO && model->stop.stands && model->stop.by_sigterm) {
-		act(step, JOB_DO_STOP_TRYING);
+		act(step, JOB_DO_STOP_ASKING);
 		forward_sigterm_in_time(step);
 		return;
 	}

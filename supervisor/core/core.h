@@ -38,10 +38,9 @@
 
 enum job_event_kind {
 	JOB_EV_RESTORED,       /* or there was nothing to restore: `claim` */
-	JOB_EV_RESTORE_FAILED, /* and the job must not start without it: `code` */
+	JOB_EV_START_FAILED,   /* it must not start, or cannot be executed: `code` */
 	JOB_EV_CLAIMED,        /* late, for a job that runs: `claim` */
 	JOB_EV_LAUNCHED,       /* `checkpoint` lies there and is not in the store, if `fresh` */
-	JOB_EV_LAUNCH_FAILED,  /* `code` */
 	JOB_EV_SIGNAL,         /* to us: `signal`; it was `ignored` when we were started */
 	JOB_EV_STOP_ANNOUNCED, /* or its deadline has changed: `stop` */
 	JOB_EV_STOP_CANCELLED, /* the last announced stop was withdrawn */
@@ -163,7 +162,6 @@ struct job_event {
 enum job_effect_kind {
 	/* the start */
 	JOB_DO_LAUNCH,
-	JOB_DO_CANCEL_RESTORE,
 	JOB_DO_KEEP_SIGNAL, /* for the job, when it is launched */
 	JOB_DO_CLAIM,       /* takes an attempt of the job, late */
 	/* signals and notices */
@@ -172,7 +170,6 @@ enum job_effect_kind {
 	JOB_DO_TELL_NEXT_ATTEMPT, /* until `at_ms` this one may commit; 0: it is not preempted */
 	/* asking */
 	JOB_DO_ASK,
-	JOB_DO_STOP_TRYING,   /* to ask */
 	JOB_DO_STOP_ASKING,   /* and end what follows the asking: progress, flag */
 	JOB_DO_CONFIRM_FLAG,  /* the flag was answered */
 	JOB_DO_REPLY,         /* to `client`: `reply` */
@@ -187,8 +184,8 @@ enum job_effect_kind {
 	JOB_DO_UNHOLD_SIGTERM,  /* the notice was withdrawn */
 	JOB_DO_RELEASE_SIGTERM, /* to the processes for which it was held back */
 	/* snapshots */
-	JOB_DO_TAKE_SNAPSHOT, /* of model.newest */
-	JOB_DO_CANCEL_SNAPSHOTS,
+	JOB_DO_TAKE_SNAPSHOT,       /* of model.newest */
+	JOB_DO_CANCEL,              /* the restore, the claim, the snapshot under way */
 	JOB_DO_SET_COMMIT_DEADLINE, /* `at_ms` */
 	JOB_DO_HURRY_STORE,
 	JOB_DO_CALM_STORE,

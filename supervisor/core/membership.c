@@ -71,7 +71,7 @@ bool gives_up_waiting(const struct step *step)
 
 	if (!model->gang.answered || !model->stop.stands || !step->view->awaits_gang)
 		return false;
-	act(step, JOB_DO_CANCEL_SNAPSHOTS);
+	act(step, JOB_DO_CANCEL);
 	live(step, EV_UPLOADED);
 	return true;
 }
@@ -113,7 +113,7 @@ void on_gang_left(const struct step *step, bool lost, bool silent)
 	if (model->state != JOB_UPLOADING)
 		return;
 	if (model->snapshots.in_flight && step->view->awaits_gang) {
-		act(step, JOB_DO_CANCEL_SNAPSHOTS);
+		act(step, JOB_DO_CANCEL);
 		live(step, EV_UPLOADED);
 	} else {
 		flush(step);

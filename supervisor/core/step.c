@@ -126,10 +126,10 @@ static void on_launched(const struct step *step, const struct job_event *event)
 		on_existing(step, event);
 }
 
-static void on_start_failed(const struct step *step, int refusal, enum life_event event)
+static void on_start_failed(const struct step *step, int code)
 {
-	step->model->facts.refusal = refusal;
-	live(step, event);
+	step->model->facts.refusal = code;
+	live(step, EV_START_FAILED);
 }
 
 /* --- signals to the supervisor --- */
@@ -190,8 +190,8 @@ static void on_early_signal(const struct step *step, const struct job_event *eve
 		act(step, JOB_DO_KEEP_SIGNAL);
 		return;
 	}
-	act(step, JOB_DO_CANCEL_RESTORE);
-	on_start_failed(step, 128 + event->signal, EV_RESTORE_FAILED);
+	act(step, JOB_DO_CANCEL);
+	on_start_failed(step, 128 + event->signal);
 }
 
 /* A stop that follows sets told_ms anew. */
@@ -309,14 +309,12 @@ void job_step(struct job_model *model, const struct job_rules *rules, const stru
 	case JOB_EV_RESTORED:
 		on_claimed(&step, &event->claim);
 		return live(&step, EV_RESTORED);
-	case JOB_EV_RESTORE_FAILED:
-		return on_start_failed(&step, event->code, EV_RESTORE_FAILED);
+	case JOB_EV_START_FAILED:
+		return on_start_failed(&step, event->code);
 	case JOB_EV_CLAIMED:
 		return on_claimed(&step, &event->claim);
 	case JOB_EV_LAUNCHED:
 		return on_launched(&step, event);
-	case JOB_EV_LAUNCH_FAILED:
-		return on_start_failed(&step, event->code, EV_LAUNCH_FAILED);
 	case JOB_EV_SIGNAL:
 		return on_signal(&step, event);
 	case JOB_EV_STOP_ANNOUNCED:

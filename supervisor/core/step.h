@@ -31,8 +31,7 @@ void disarm(const struct step *step, enum job_timer timer);
 
 enum life_event {
 	EV_RESTORED,            /* or there was nothing to restore */
-	EV_RESTORE_FAILED,      /* and the job must not start without it */
-	EV_LAUNCH_FAILED,       /* the command cannot be executed */
+	EV_START_FAILED,        /* it must not start, or cannot be executed */
 	EV_NOTICE,              /* a stop is announced, or its deadline has changed */
 	EV_CANCELLED,           /* the last announced stop was withdrawn */
 	EV_CHECKPOINT_COMPLETE, /* a checkpoint that began after the request is complete */

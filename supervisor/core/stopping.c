@@ -315,7 +315,7 @@ static void cancel_snapshots(const struct step *step)
 {
 	if (!step->model->flush.given_up && !step->model->flush.interrupted)
 		say(step, SAY_OUT_OF_TIME);
-	act(step, JOB_DO_CANCEL_SNAPSHOTS);
+	act(step, JOB_DO_CANCEL);
 }
 
 /* --- the table of the job's life --- */
@@ -327,7 +327,7 @@ static void launch_child(const struct step *step)
 
 static void cancel_restore(const struct step *step)
 {
-	act(step, JOB_DO_CANCEL_RESTORE);
+	act(step, JOB_DO_CANCEL);
 }
 
 /* What is not listed changes nothing. */
@@ -343,17 +343,17 @@ struct transition {
 static const struct transition transitions[JOB_STATES][LIFE_EVENTS] = {
 	[JOB_RESTORING] = {
 		ON(EV_RESTORED,            launch_child,      JOB_RUNNING),
-		ON(EV_RESTORE_FAILED,      NULL,              JOB_OVER),
+		ON(EV_START_FAILED,        NULL,              JOB_OVER),
 		/* The job has not started, so nothing can be lost: leave at once. */
 		ON(EV_NOTICE,              cancel_restore,    JOB_OVER),
 	},
 	[JOB_RUNNING] = {
-		ON(EV_LAUNCH_FAILED,       NULL,              JOB_OVER),
+		ON(EV_START_FAILED,        NULL,              JOB_OVER),
 		ON(EV_NOTICE,              request_at_notice, JOB_CHECKPOINTING),
 		ON(EV_CHILD_EXITED,        flush_snapshots,   JOB_UPLOADING),
 	},
 	[JOB_CHECKPOINTING] = {
-		ON(EV_LAUNCH_FAILED,       NULL,              JOB_OVER),
+		ON(EV_START_FAILED,        NULL,              JOB_OVER),
 		ON(EV_NOTICE,              divide_the_time,   JOB_CHECKPOINTING),
 		ON(EV_CANCELLED,           withdraw_request,  JOB_RUNNING),
 		ON(EV_CHECKPOINT_COMPLETE, stop_child,        JOB_STOPPING),
@@ -361,7 +361,7 @@ static const struct transition transitions[JOB_STATES][LIFE_EVENTS] = {
 		ON(EV_CHILD_EXITED,        flush_snapshots,   JOB_UPLOADING),
 	},
 	[JOB_STOPPING] = {
-		ON(EV_LAUNCH_FAILED,       NULL,              JOB_OVER),
+		ON(EV_START_FAILED,        NULL,              JOB_OVER),
 		ON(EV_NOTICE,              divide_the_time,   JOB_STOPPING),
 		ON(EV_CANCELLED,           divide_the_time,   JOB_STOPPING),
 		ON(EV_BUDGET_SPENT,        kill_child,        JOB_STOPPING),

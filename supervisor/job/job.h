@@ -239,13 +239,13 @@ int job_finish(struct job *job);
 int job_open(struct job *job, struct err *err);
 /* PURE, but for the environment (launch/launch.h). */
 enum expectation job_expects_checkpoints(const struct job *job);
-/* Restores on a worker, then posts RESTORED or RESTORE_FAILED. */
+/* Restores on a worker, then posts RESTORED or START_FAILED. */
 void job_begin_resume(struct job *job);
 /* Claims an attempt for a job that runs already, on a worker, then posts CLAIMED. */
 void job_claim_attempt_late(struct job *job);
 /* Tells the next run who writes to the directory, if the supervisor alone is killed. */
 void job_note_child(struct job *job);
-/* Starts the tracker and the child, then posts LAUNCHED or LAUNCH_FAILED. */
+/* Starts the tracker and the child, then posts LAUNCHED or START_FAILED. */
 void job_launch_child(struct job *job);
 void job_close(struct job *job);
 

@@ -326,9 +326,12 @@ static struct claim_event begin_attempt(struct job *job)
 	return claim;
 }
 
-static void post_refusal(struct job *job, int code)
+/* `why`: NULL: it is logged already. */
+static void refuse_start(struct job *job, int code, const struct err *why)
 {
-	job_post(job, (struct job_event){.kind = JOB_EV_RESTORE_FAILED, .code = code});
+	if (why)
+		log_error("%s", why->text);
+	job_post(job, (struct job_event){.kind = JOB_EV_START_FAILED, .code = code});
 }
 
 static void say_no_room(struct job *job, const struct err *err)
@@ -352,15 +355,13 @@ static void on_resume_done(void *arg)
 		return;
 	/* Where it was refused before, the other members have been told. */
 	if (code)
-		log_error("%s", job->refusal.text);
-	else if (job->resume_failed)
+		return refuse_start(job, code, &job->refusal);
+	if (job->resume_failed)
 		code = refuse_start_without_resume(job);
 	else if (resume_log_decision(&job->resume_request, &job->resume, &job->events))
 		code = EXIT_NO_PROGRESS;
-	if (code) {
-		post_refusal(job, code);
-		return;
-	}
+	if (code)
+		return refuse_start(job, code, NULL);
 	resume_log(&job->resume_request, &job->resume, &job->events);
 	if (job->resume.no_room || job->resume.no_answer)
 		say_no_room(job, &job->resume.full);
@@ -475,9 +476,7 @@ void job_begin_resume(struct job *job)
 		      (int)getpid());
 	job->refused = check_start(job);
 	if (job->refused && (!job->store || job->gang.members == 1)) {
-		log_error("%s", job->refusal.text);
-		post_refusal(job, job->refused);
-		return;
+		return refuse_start(job, job->refused, &job->refusal);
 	}
 	if (!job->store) {
 		/* A command that saves nothing needs none: then it is said at the first checkpoint.
@@ -521,12 +520,6 @@ void job_begin_resume(struct job *job)
 }
 
 /* --- launching --- */
-
-static void fail_launch(struct job *job, int code, const struct err *err)
-{
-	log_error("%s", err->text);
-	job_post(job, (struct job_event){.kind = JOB_EV_LAUNCH_FAILED, .code = code});
-}
 
 /* A checkpoint that lies there already, and is not in the store, is saved at once. */
 static void post_launched(struct job *job)
@@ -614,8 +607,7 @@ void job_launch_child(struct job *job)
 	if (has_shim && child_environment_add_shim(&job->environment, channel, &err) < 0) {
 		if (job->options->shim == SHIM_USE_ON) {
 			err_wrap(&err, "--shim on");
-			fail_launch(job, EXIT_CONFIGURATION, &err);
-			return;
+			return refuse_start(job, EXIT_CONFIGURATION, &err);
 		}
 		log_note("without the shim (%s): completeness is judged from the directory alone",
 			 err.text);
@@ -628,8 +620,7 @@ void job_launch_child(struct job *job)
 	status_line_share();
 	warn_of_orphans(job);
 	if (child_spawn(&options, &job->child, &err) < 0) {
-		fail_launch(job, job->child.exit_code, &err);
-		return;
+		return refuse_start(job, job->child.exit_code, &err);
 	}
 	job_note_child(job);
 	event_log_add(&job->events, "launched", "{s:i}", "pid", (int)job->child.pid);

@@ -168,7 +168,7 @@ static void perform_in_store(struct job *job, const struct job_effect *effect)
 {
 	if (!job->snapshots)
 		return;
-	if (effect->kind == JOB_DO_CANCEL_SNAPSHOTS)
+	if (effect->kind == JOB_DO_CANCEL)
 		snapshot_queue_cancel(job->snapshots);
 	else if (effect->kind == JOB_DO_SET_COMMIT_DEADLINE)
 		snapshot_queue_set_deadline(job->snapshots, effect->at_ms);
@@ -203,8 +203,6 @@ static void perform(struct job *job, const struct job_effect *effect,
 	case JOB_DO_ASK:
 		checkpoint_request_stop(&job->ask);
 		return checkpoint_request_start(&job->ask, job->child.pid);
-	case JOB_DO_STOP_TRYING:
-		return checkpoint_request_stop(&job->ask);
 	case JOB_DO_STOP_ASKING:
 		checkpoint_request_stop(&job->ask);
 		rank_progress_end(&job->ranks);
@@ -241,10 +239,7 @@ static void perform(struct job *job, const struct job_effect *effect,
 	case JOB_DO_TAKE_SNAPSHOT:
 		snapshot_queue_submit(job->snapshots, &job->model.newest);
 		return;
-	case JOB_DO_CANCEL_RESTORE:
-		cancel_raise(&job->cancel);
-		return;
-	case JOB_DO_CANCEL_SNAPSHOTS:
+	case JOB_DO_CANCEL:
 		perform_in_store(job, effect);
 		cancel_raise(&job->cancel);
 		return;

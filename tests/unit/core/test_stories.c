@@ -29,12 +29,12 @@ static void test_signals(void **state)
 {
 	(void)state;
 	/* Before the start, those that end a program end this one; the others are kept for the job. */
-	PLAY("begin(none) signal(INT) refused_with:128+INT state:OVER +cancel_restore -keep_signal",
-	     "begin(none) signal(QUIT) refused_with:128+QUIT state:OVER +cancel_restore -keep_signal",
-	     "begin(none) signal(HUP) refused_with:128+HUP state:OVER +cancel_restore -keep_signal",
-	     "begin(none) ignored=1 signal(HUP) refused_with:0 state:RESTORING -cancel_restore -keep_signal",
-	     "begin(none) signal(USR2) refused_with:0 state:RESTORING -cancel_restore +keep_signal",
-	     "begin(none) ignored=1 signal(USR2) refused_with:0 state:RESTORING -cancel_restore -keep_signal",
+	PLAY("begin(none) signal(INT) refused_with:128+INT state:OVER +cancel -keep_signal",
+	     "begin(none) signal(QUIT) refused_with:128+QUIT state:OVER +cancel -keep_signal",
+	     "begin(none) signal(HUP) refused_with:128+HUP state:OVER +cancel -keep_signal",
+	     "begin(none) ignored=1 signal(HUP) refused_with:0 state:RESTORING -cancel -keep_signal",
+	     "begin(none) signal(USR2) refused_with:0 state:RESTORING -cancel +keep_signal",
+	     "begin(none) ignored=1 signal(USR2) refused_with:0 state:RESTORING -cancel -keep_signal",
 	     /* A job that runs gets each. */
 	     "start(none) signal(INT) +pass_signal", "start(none) signal(QUIT) +pass_signal",
 	     "start(none) signal(HUP) +pass_signal", "start(none) ignored=1 signal(HUP) +pass_signal",
@@ -237,7 +237,7 @@ static void test_the_last_snapshot(void **state)
 	     "fails(ERR_RETRY) flush.given_up:1 +take_snapshot fails(ERR_RETRY) +end facts.durable:0",
 	     /* At a notice, the deadline is the limit. */
 	     NOTICED "now=now+70000 fails(ERR_RETRY) flush.given_up:0 -end t.flush flush.given_up:0 -end",
-	     NOTICED "now=2000000 t.budget +cancel_snapshots +say.out_of_time facts.durable:0",
+	     NOTICED "now=2000000 t.budget +cancel +say.out_of_time facts.durable:0",
 	     PENDING "durable +end facts.durable:1 durable.step:7", NOTICED "durable +end facts.durable:1 durable.step:7",
 	     /* Something that no second try can mend is tried three times. All else, also a store that is full and in
 	      * which somebody may make room, is tried for --flush-time. */
@@ -248,7 +248,7 @@ static void test_the_last_snapshot(void **state)
 	     TRIED(ERR_NO_SPACE) GIVEN_UP, TRIED(ERR_RETRY) GIVEN_UP, TRIED(ERR_FAILED) GIVEN_UP,
 	     /* Ctrl-C has ended the job. A second one gives up what is being saved, and is told so before. */
 #define INTERRUPTED "start(none) complete(1) status="
-#define ENDED "state>UPLOADING +cancel_snapshots -say.out_of_time facts.durable:0"
+#define ENDED "state>UPLOADING +cancel -say.out_of_time facts.durable:0"
 	     INTERRUPTED "INT exit state:UPLOADING signal(INT) " ENDED,
 	     INTERRUPTED "33280 exit state:UPLOADING signal(INT) " ENDED, /* exit code 128 + SIGINT */
 	     /* Nobody knows yet that it would be given up. */
@@ -301,9 +301,9 @@ static void test_notices(void **state)
 	     "signal_only:1 told:1 complete(1) now=now+2000 signal(TERM) -pass_signal +take_for_notice",
 	     /* Nobody handles SIGTERM. One that has come is passed on, as an init would; another notice is no reason to
 	      * end the job by one. */
-	     "start(auto) sigterm(1060000) cannot_ask +forward_sigterm +stop_trying -say.cannot_ask",
-	     "start(auto) notice(1060000) cannot_ask -forward_sigterm -stop_trying +say.cannot_ask",
-	     "start(signal) sigterm(1060000) cannot_ask -forward_sigterm -stop_trying +say.cannot_ask");
+	     "start(auto) sigterm(1060000) cannot_ask +forward_sigterm +stop_asking -say.cannot_ask",
+	     "start(auto) notice(1060000) cannot_ask -forward_sigterm -stop_asking +say.cannot_ask",
+	     "start(signal) sigterm(1060000) cannot_ask -forward_sigterm -stop_asking +say.cannot_ask");
 }
 
 static void test_the_end_after_a_notice(void **state)
@@ -411,10 +411,10 @@ static void test_the_end_of_members(void **state)
 #define LEAVES "start(none) rule.gang=1 stale(1) durable exit +leave_gang -end now=now+rule.flush "
 	     LEAVES "gang_left +end facts.durable:1", LEAVES "t.flush +end facts.durable:1",
 	     /* What it has saved since is not waited for, nor called lost. */
-	     NOTICED "rule.gang=1 awaits_gang=1 notice_is_over=1 gang_answered(7) +cancel_snapshots +end facts.durable:1",
+	     NOTICED "rule.gang=1 awaits_gang=1 notice_is_over=1 gang_answered(7) +cancel +end facts.durable:1",
 	     /* A part that it gives after that is for the others, of which one may have left without a word. */
 	     "start(signal) rule.gang=1 stale(1) durable notice(1120000) notice_is_over=1 gang_answered(7) exit gang_round "
-	     "+take_snapshot due.flush<now+1001 awaits_gang=1 at.flush +cancel_snapshots +end facts.durable:1",
+	     "+take_snapshot due.flush<now+1001 awaits_gang=1 at.flush +cancel +end facts.durable:1",
 	     /* Another member has left before the notice was answered: what this one had saved by then is lost, and is
 	      * called so; what it saves from then on is no checkpoint of all. */
 	     NOTICED "rule.gang=1 awaits_gang=1 notice_is_over=1 unanswered=1 gang_answered(0) +end facts.durable:0",
@@ -536,15 +536,15 @@ static void test_what_changes_nothing(void **state)
 	static const struct {
 		const char *script, *changes;
 	} rows[JOB_STATES] = {
-		[JOB_RESTORING] = {"begin(signal)", "xxxx.xx..x.x.xxxx..x....xx."},
-		[JOB_RUNNING] = {"start(signal)", "x.x.xxxxxx.x.xxxxx.x..x.xx."},
+		[JOB_RESTORING] = {"begin(signal)", "xxxxxx..x.x.xxxx..x....xx."},
+		[JOB_RUNNING] = {"start(signal)", "xxx.xxxxx.x.xxxxx.x..x.xx."},
 		[JOB_CHECKPOINTING] = {"start(signal) notice(2000000) sending",
-				       "x.x.xxxx.x...xxxxx.x....xxx"},
+				       "xxx.xxx.x...xxxxx.x....xxx"},
 		[JOB_STOPPING] = {"start(signal) notice(2000000) sending complete(1) "
 				  "now=now+5000 t.settling",
-				  "x.xxxxxx.x.x.xx.xx.x....xx."},
-		[JOB_UPLOADING] = {"start(signal) complete(1) exit", "x.x..xxx.x.x.xx.x..x....xxx"},
-		[JOB_OVER] = {"begin(signal) signal(INT)", ".........x................."},
+				  "xxxxxxx.x.x.xx.xx.x....xx."},
+		[JOB_UPLOADING] = {"start(signal) complete(1) exit", "x.x.xxx.x.x.xx.x..x....xxx"},
+		[JOB_OVER] = {"begin(signal) signal(INT)", "........x................."},
 	};
 
 	(void)state;
