@@ -203,8 +203,7 @@ enum attempt_phase {
 enum job_timer {
 	TIMER_BUDGET,    /* the time for this state of its life is over */
 	TIMER_SAVE_OVER, /* does the save still go on that a request waits for? */
-	TIMER_DEFERRAL,  /* may the deferred SIGTERM be forwarded? */
-	TIMER_SETTLING,  /* has the directory settled after the answer to a notice? */
+	TIMER_SETTLING,  /* has the directory settled, so that the job may be told to end? */
 	TIMER_INTERVAL,  /* --every */
 	TIMER_SNAPSHOT,  /* the next snapshot is due */
 	TIMER_RETRY,     /* a snapshot that failed is tried again */
@@ -236,14 +235,14 @@ struct job_model {
 	/* a SIGTERM that is forwarded after the save under way, or the next */
 	struct {
 		bool awaited;
-		unsigned saves;   /* that were complete since */
-		int64_t until_ms; /* the directory settles, until then; 0: not yet */
+		unsigned saves; /* that were complete since */
 		struct preemption_facts facts;
 	} deferral;
-	int64_t settling_until_ms; /* after the answer to a notice */
-	int64_t told_ms;           /* when the job got its SIGTERM, or the user's Ctrl-C; 0: not */
-	int64_t stopping_ms;       /* since when it is being ended */
-	bool rest_told;            /* so have the processes that its main process has started */
+	/* after the answer to a notice, or the save that SIGTERM waits for; 0: not yet */
+	int64_t settling_until_ms;
+	int64_t told_ms;     /* when the job got its SIGTERM, or the user's Ctrl-C; 0: not */
+	int64_t stopping_ms; /* since when it is being ended */
+	bool rest_told;      /* so have the processes that its main process has started */
 	bool killed;
 
 	struct request_table requests;

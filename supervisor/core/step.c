@@ -287,10 +287,9 @@ static void on_timer(const struct step *step, enum job_timer timer)
 {
 	static void (*const due[JOB_TIMERS])(const struct step *step) = {
 		[TIMER_BUDGET] = on_budget_due,     [TIMER_SAVE_OVER] = on_save_over_due,
-		[TIMER_DEFERRAL] = on_deferral_due, [TIMER_SETTLING] = on_settling_due,
-		[TIMER_INTERVAL] = on_interval_due, [TIMER_SNAPSHOT] = pace_snapshots,
-		[TIMER_RETRY] = on_retry_due,       [TIMER_FLUSH] = on_flush_due,
-		[TIMER_RISK] = on_risk_due,
+		[TIMER_SETTLING] = on_settling_due, [TIMER_INTERVAL] = on_interval_due,
+		[TIMER_SNAPSHOT] = pace_snapshots,  [TIMER_RETRY] = on_retry_due,
+		[TIMER_FLUSH] = on_flush_due,       [TIMER_RISK] = on_risk_due,
 	};
 
 	disarm(step, timer);

@@ -64,7 +64,6 @@ void note_awaited_save(const struct step *step);
 void end_after_save(const struct step *step);
 /* The job has answered: tells it to end, at a notice once its directory has settled. */
 void settle(const struct step *step);
-void on_deferral_due(const struct step *step);
 void on_settling_due(const struct step *step);
 
 /* --- asking.c --- */

@@ -45,7 +45,8 @@ struct story {
 		struct outcome_facts facts;
 		int64_t next_ms, behind_ms;
 		int reply, refusal;
-		bool last, pending, early, late, waiting, taken, forwarded, awaits, open;
+		bool last, pending, early, late, waiting, taken, forwarded, by_sigterm, awaits,
+			open;
 		bool stopping, over;
 		unsigned saw;
 		uintptr_t to;
@@ -143,10 +144,9 @@ static const struct word story_events[] = {
 
 static const char *const story_timers[JOB_TIMERS] = {
 	[TIMER_BUDGET] = "budget",     [TIMER_SAVE_OVER] = "save_over",
-	[TIMER_DEFERRAL] = "deferral", [TIMER_SETTLING] = "settling",
-	[TIMER_INTERVAL] = "interval", [TIMER_SNAPSHOT] = "snapshot",
-	[TIMER_RETRY] = "retry",       [TIMER_FLUSH] = "flush",
-	[TIMER_RISK] = "risk",
+	[TIMER_SETTLING] = "settling", [TIMER_INTERVAL] = "interval",
+	[TIMER_SNAPSHOT] = "snapshot", [TIMER_RETRY] = "retry",
+	[TIMER_FLUSH] = "flush",       [TIMER_RISK] = "risk",
 };
 
 static const char *const story_sentences[JOB_SENTENCES] = {
@@ -284,6 +284,7 @@ static const struct field {
 	FIELD("waiting", seen.waiting),
 	FIELD("taken", seen.taken),
 	FIELD("forwarded", seen.forwarded),
+	FIELD("by_sigterm", seen.by_sigterm),
 	FIELD("awaits", seen.awaits),
 	FIELD("open", seen.open),
 	FIELD("stopping", seen.stopping),
@@ -385,6 +386,7 @@ static void look(struct story *story)
 	story->seen.waiting = model->due_ms[TIMER_SNAPSHOT] != CLOCK_NEVER;
 	story->seen.taken = find_effect(story, JOB_DO_TAKE_SNAPSHOT) != NULL;
 	story->seen.forwarded = find_effect(story, JOB_DO_FORWARD_SIGTERM) != NULL;
+	story->seen.by_sigterm = job_asked_by_sigterm(model, &story->rules);
 	story->seen.awaits = request_table_awaits(&model->requests);
 	story->seen.open = request_table_is_open(&model->requests);
 	story->seen.saw = request_table_saw(&model->requests);

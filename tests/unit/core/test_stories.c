@@ -337,22 +337,22 @@ static void test_a_sigterm_waits_for_a_save(void **state)
 	(void)state;
 	/* It would tear the save under way: it is passed on once that is complete, and the directory has settled. */
 	PLAY("start(none) asked_by_flag=1 " SAVES "sigterm(now+120000) +say.deferred saving_for:3000 " KEPT
-	     "due.deferral:now+100 at.deferral " KEPT HAS_SAVED(1) KEPT "due.deferral:now at.deferral " KEPT
-	     "due.deferral:now+20 at.deferral " KEPT "now=now+1000 t.deferral " FORWARDED,
+	     "due.settling:now+100 at.settling " KEPT HAS_SAVED(1) KEPT "due.settling:now at.settling " KEPT
+	     "due.settling:now+20 at.settling " KEPT "now=now+1000 t.settling " FORWARDED,
 	     "start(none) sigterm(now+120000) -say.deferred " FORWARDED,
 	     /* However long the save takes; but not for ever, where something is written on and on. */
-	     "start(none) " SAVES "sigterm(now+120000) [100 due.deferral:now+100 at.deferral " KEPT "] " HAS_SAVED(1)
-	     "mark=now [forwarded now=now+20 last_write=now t.deferral ] now>mark+4999 now<mark+5021 " FORWARDED,
+	     "start(none) " SAVES "sigterm(now+120000) [100 due.settling:now+100 at.settling " KEPT "] " HAS_SAVED(1)
+	     "mark=now [forwarded now=now+20 last_write=now t.settling ] now>mark+4999 now<mark+5021 " FORWARDED,
 	     /* The number is complete, and the fixed names that belong to it are awaited: also longer than a directory
 	      * may take to settle, but not beyond their time. */
 	     "start(none) complete(1) durable " SAVES "sigterm(now+120000) complete(2) complete(3) mark=now "
-	     "partners=mark+7000 [349 now=now+20 t.deferral " KEPT "] saving=0 partners=0 [forwarded now=now+20 "
-	     "t.deferral ] now<mark+7021 " FORWARDED,
+	     "partners=mark+7000 [349 now=now+20 t.settling " KEPT "] saving=0 partners=0 [forwarded now=now+20 "
+	     "t.settling ] now<mark+7021 " FORWARDED,
 	     /* A save whose begin was not seen has begun no later than the checkpoint before it was complete. */
 	     "start(none) complete(1) durable now=now+2000 saving=1 sigterm(now+120000) +say.deferred saving_for:2000",
 	     /* The saves that an earlier one has waited for do not count; and the next one has begun. */
 	     "start(none) " SAVES "sigterm(now+120000) " HAS_SAVED(1) "withdraw " SAVES "sigterm(now+120000) " HAS_SAVED(2)
-	     SAVES "t.deferral now=now+6000 t.deferral " KEPT);
+	     SAVES "t.settling now=now+6000 t.settling " KEPT);
 }
 
 static void test_what_belongs_to_a_number_comes_into_its_snapshot(void **state)
