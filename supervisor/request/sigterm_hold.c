@@ -48,6 +48,11 @@ static void decide_held_processes(struct sigterm_hold *sigterm_hold)
 		verdict = sigterm_hold_decide(sigterm_hold, &process);
 		if (verdict == SIGTERM_HOLD_RELEASE) {
 			deliver_sigterm(&process);
+			/* Not what the job does to itself, or what was held back at a notice. */
+			if (sigterm_hold->active && !process.sender_ours && !process.for_ours)
+				log_note("process %d of the job was sent SIGTERM, which is no "
+					 "notice (to preempt the job, send it to process %d)",
+					 (int)process.pid, (int)getpid());
 			continue;
 		}
 		waits |= verdict == SIGTERM_HOLD_WAIT;
