@@ -120,9 +120,6 @@ void report_sentence(struct reports *reports, enum job_sentence sentence, const 
 void display_follow(struct reports *reports, const struct job_model *model,
 		    int64_t upload_began_ms);
 void display_end(struct reports *reports);
-/* The upload under way, with its rate; false: there is none. */
-bool display_upload(const struct reports *reports, const struct job_view *view,
-		    struct progress_facts *facts);
 
 /* --- save_place.c --- */
 #define SAVE_PLACE_PATIENCE_MS 60000

@@ -48,6 +48,21 @@ void display_end(struct reports *reports)
 	status_line_clear();
 }
 
+/* The upload under way, with its rate once that is known; false: there is none. */
+static bool read_upload(const struct reports *reports, const struct job_view *view,
+			struct progress_facts *facts)
+{
+	uint64_t done = view->bytes_done, total = view->bytes_total;
+
+	if (!view->uploading)
+		return false;
+	*facts = (struct progress_facts){.what = "uploading", .done = done, .total = total};
+	if (reports->display.upload_ms == view->upload_began_ms)
+		*facts = transfer_meter_facts(&reports->display.meter, "uploading", total,
+					      view->now_ms);
+	return true;
+}
+
 /* False: no upload is under way. */
 static bool measure_upload(struct reports *reports, const struct job_view *view,
 			   struct progress_facts *facts)
@@ -65,21 +80,7 @@ static bool measure_upload(struct reports *reports, const struct job_view *view,
 		reports->display.line_ms = now_ms - PROGRESS_LINE_BEFORE_MS;
 	}
 	transfer_meter_add(&reports->display.meter, now_ms, done);
-	return display_upload(reports, view, facts);
-}
-
-bool display_upload(const struct reports *reports, const struct job_view *view,
-		    struct progress_facts *facts)
-{
-	uint64_t done = view->bytes_done, total = view->bytes_total;
-
-	if (!view->uploading)
-		return false;
-	*facts = (struct progress_facts){.what = "uploading", .done = done, .total = total};
-	if (reports->display.upload_ms == view->upload_began_ms)
-		*facts = transfer_meter_facts(&reports->display.meter, "uploading", total,
-					      view->now_ms);
-	return true;
+	return read_upload(reports, view, facts);
 }
 
 /* What is waited for; NULL: that is not worth a word. */
@@ -245,7 +246,7 @@ static void add_upload(const struct reports *reports, const struct run_facts *ru
 	struct progress_facts upload;
 	json_t *saving;
 
-	if (!display_upload(reports, &run->view, &upload))
+	if (!read_upload(reports, &run->view, &upload))
 		return;
 	saving = json_pack("{s:I, s:I}", "bytes_done", (json_int_t)upload.done, "bytes_total",
 			   (json_int_t)upload.total);
