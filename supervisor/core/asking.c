@@ -49,26 +49,12 @@ static bool ends_when_asked(const struct step *step)
 
 /* --- what the table holds --- */
 
-static const struct request *find_request(const struct request_table *table, uint64_t id)
-{
-	for (size_t i = 0; i < table->count; i++)
-		if (table->items[i].id == id)
-			return &table->items[i];
-	return NULL;
-}
-
 static bool has_phase(const struct request_table *table, enum request_phase phase)
 {
 	for (size_t i = 0; i < table->count; i++)
 		if (table->items[i].phase == phase)
 			return true;
 	return false;
-}
-
-enum request_phase request_table_phase(const struct request_table *table,
-				       const struct request_waiter *waiter)
-{
-	return find_request(table, waiter->request)->phase;
 }
 
 bool request_table_is_open(const struct request_table *table)
@@ -78,7 +64,10 @@ bool request_table_is_open(const struct request_table *table)
 
 bool request_table_awaits(const struct request_table *table)
 {
-	return table->waiter_count > 0 || request_table_is_open(table);
+	for (size_t i = 0; i < table->count; i++)
+		if (table->items[i].client)
+			return true;
+	return request_table_is_open(table);
 }
 
 enum save_reason request_table_cause(const struct request_table *table)
@@ -99,32 +88,41 @@ uint32_t request_table_saw(const struct request_table *table)
 void request_table_release(struct request_table *table)
 {
 	free(table->items);
-	free(table->waiters);
 	*table = (struct request_table){0};
 }
 
 /* --- requests come and go --- */
 
-/* One reply to each that waits for the request. */
-static void reply(const struct step *step, uint64_t id, enum client_reply kind)
+/* To the client that waits for the request, if there is one. */
+static void reply(const struct step *step, struct request *request, enum client_reply kind)
 {
-	struct request_table *table = &step->model->requests;
-	bool ends = kind == REPLY_DURABLE || kind == REPLY_FAILED;
+	bool last = kind == REPLY_DURABLE || kind == REPLY_FAILED ||
+		    (kind == REPLY_ASKED && request->until_asked);
+
+	if (request->client)
+		act_on(step, (struct job_effect){.kind = JOB_DO_REPLY,
+						 .client = request->client,
+						 .reply = kind,
+						 .last = last});
+	if (last)
+		request->client = NULL;
+}
+
+/* The last reply to it. */
+static void end_request(const struct step *step, struct request *request, enum client_reply kind)
+{
+	reply(step, request, kind);
+	request->phase = REQUEST_OVER;
+}
+
+static void remove_ended(struct request_table *table)
+{
 	size_t kept = 0;
 
-	for (size_t i = 0; i < table->waiter_count; i++) {
-		struct request_waiter waiter = table->waiters[i];
-		bool last = ends || (kind == REPLY_ASKED && waiter.until_asked);
-
-		if (waiter.request == id)
-			act_on(step, (struct job_effect){.kind = JOB_DO_REPLY,
-							 .client = waiter.client,
-							 .reply = kind,
-							 .last = last});
-		if (waiter.request != id || !last)
-			table->waiters[kept++] = waiter;
-	}
-	table->waiter_count = kept;
+	for (size_t i = 0; i < table->count; i++)
+		if (table->items[i].phase != REQUEST_OVER)
+			table->items[kept++] = table->items[i];
+	table->count = kept;
 }
 
 static void reply_to_asked(const struct step *step, enum client_reply kind)
@@ -133,42 +131,17 @@ static void reply_to_asked(const struct step *step, enum client_reply kind)
 
 	for (size_t i = 0; i < table->count; i++)
 		if (table->items[i].phase == REQUEST_ASKED)
-			reply(step, table->items[i].id, kind);
+			reply(step, &table->items[i], kind);
 }
 
-static uint64_t add_request(struct request_table *table, const struct asked *asked,
-			    enum request_phase phase)
+static struct request *add_request(struct request_table *table, struct request request,
+				   enum request_phase phase)
 {
-	struct request request = {++table->last_id, asked->cause, phase, 0, asked->event};
-
-	table->made = request.id;
+	request.id = ++table->last_id;
+	request.phase = phase;
 	table->items = memory_grow(table->items, table->count + 1, sizeof(table->items[0]));
-	table->items[table->count++] = request;
-	if (!asked->client)
-		return request.id;
-	table->waiters =
-		memory_grow(table->waiters, table->waiter_count + 1, sizeof(table->waiters[0]));
-	table->waiters[table->waiter_count++] =
-		(struct request_waiter){asked->client, request.id, asked->until_asked};
-	return request.id;
-}
-
-/* Ends the requests of that phase up to `generation` with this reply. */
-static void end_requests(const struct step *step, enum request_phase phase, uint64_t generation,
-			 enum client_reply kind)
-{
-	struct request_table *table = &step->model->requests;
-	size_t kept = 0;
-
-	for (size_t i = 0; i < table->count; i++) {
-		struct request *request = &table->items[i];
-
-		if (request->phase == phase && request->generation <= generation)
-			reply(step, request->id, kind);
-		else
-			table->items[kept++] = *request;
-	}
-	table->count = kept;
+	table->items[table->count] = request;
+	return &table->items[table->count++];
 }
 
 static void move_requests(struct request_table *table, enum request_phase from,
@@ -216,37 +189,34 @@ static void end_asking(const struct step *step)
 
 /* --- what happens to them --- */
 
-void requests_make(const struct step *step, const struct asked *asked)
+uint64_t requests_make(const struct step *step, struct request asked, bool saving)
 {
 	struct request_table *table = &step->model->requests;
 	/* A client is promised what was saved after it asked. To the others, time matters more. */
-	bool own_save = asked->cause == SAVED_ON_REQUEST && asked->saving;
+	bool own_save = asked.cause == SAVED_ON_REQUEST && saving;
 	/* One without a client needs no second one: it would ask for the same. */
-	bool once = !asked->client && !asked->event;
-	uint64_t id;
+	bool once = !asked.client && !asked.event;
+	enum request_phase phase;
+	struct request *made;
 
-	table->made = 0;
-	if (table->asking == ASKING_NONE && asked->saving) {
+	if (table->asking == ASKING_NONE && saving) {
 		table->asking = ASKING_SENT;
 		say(step, SAY_SAVE_IS_USED);
 	}
 	if (table->asking == ASKING_NONE) {
-		add_request(table, asked, REQUEST_ASKED);
+		made = add_request(table, asked, REQUEST_ASKED);
 		ask(step);
-		return;
+		return made->id;
 	}
-	if (table->asking == ASKING_SENT && own_save) {
-		if (once && has_phase(table, REQUEST_PENDING))
-			return;
-		id = add_request(table, asked, REQUEST_PENDING);
+	phase = table->asking == ASKING_SENT && own_save ? REQUEST_PENDING : REQUEST_ASKED;
+	if (once && has_phase(table, phase) && asked.cause != SAVED_AT_NOTICE)
+		return 0;
+	made = add_request(table, asked, phase);
+	if (phase == REQUEST_PENDING)
 		begin_later(step);
-	} else if (once && has_phase(table, REQUEST_ASKED) && asked->cause != SAVED_AT_NOTICE) {
-		return;
-	} else {
-		id = add_request(table, asked, REQUEST_ASKED);
-	}
 	if (table->asking == ASKING_SENT)
-		reply(step, id, REPLY_ASKED);
+		reply(step, made, REPLY_ASKED);
+	return made->id;
 }
 
 void requests_note_forwarded(const struct step *step)
@@ -255,7 +225,7 @@ void requests_note_forwarded(const struct step *step)
 
 	move_requests(table, REQUEST_PENDING, REQUEST_ASKED, 0);
 	if (!has_phase(table, REQUEST_ASKED))
-		add_request(table, &(struct asked){.cause = SAVED_AT_NOTICE}, REQUEST_ASKED);
+		add_request(table, (struct request){.cause = SAVED_AT_NOTICE}, REQUEST_ASKED);
 	table->asking = ASKING_SENT;
 }
 
@@ -288,7 +258,7 @@ void requests_note_event(const struct step *step, uint64_t id, uint32_t event)
 	if (id == 0 && table->notice == 0)
 		table->notice = event;
 	for (size_t i = 0; i < table->count; i++)
-		if (id > 0 && table->items[i].id == id)
+		if (table->items[i].id == id)
 			table->items[i].event = event;
 	note_answers(table);
 }
@@ -296,20 +266,16 @@ void requests_note_event(const struct step *step, uint64_t id, uint32_t event)
 void requests_note_elsewhere(const struct step *step, uint32_t event)
 {
 	struct request_table *table = &step->model->requests;
-	size_t kept = 0;
 
 	for (size_t i = 0; i < table->count; i++) {
-		struct request request = table->items[i];
-		bool answered = request.cause == SAVED_AT_NOTICE
-					? table->notice > 0 && event >= table->notice
-					: request.event > 0 && request.event <= event;
+		struct request *request = &table->items[i];
 
-		if (answered)
-			reply(step, request.id, REPLY_DURABLE);
-		else
-			table->items[kept++] = request;
+		if (request->cause == SAVED_AT_NOTICE
+			    ? table->notice > 0 && event >= table->notice
+			    : request->event > 0 && request->event <= event)
+			end_request(step, request, REPLY_DURABLE);
 	}
-	table->count = kept;
+	remove_ended(table);
 	if (table->asking != ASKING_NONE && !has_phase(table, REQUEST_ASKED))
 		end_asking(step);
 }
@@ -331,26 +297,26 @@ void requests_note_complete(const struct step *step, uint64_t generation, bool l
 	end_asking(step);
 }
 
-void requests_note_durable(const struct step *step, uint64_t generation)
+void requests_note_stored(const struct step *step, uint64_t generation, bool durable)
 {
-	end_requests(step, REQUEST_SAVED, generation, REPLY_DURABLE);
-}
+	struct request_table *table = &step->model->requests;
 
-void requests_note_lost(const struct step *step, uint64_t generation)
-{
-	end_requests(step, REQUEST_SAVED, generation, REPLY_FAILED);
+	for (size_t i = 0; i < table->count; i++)
+		if (table->items[i].phase == REQUEST_SAVED &&
+		    table->items[i].generation <= generation)
+			end_request(step, &table->items[i], durable ? REPLY_DURABLE : REPLY_FAILED);
+	remove_ended(table);
 }
 
 void requests_withdraw(const struct step *step)
 {
 	struct request_table *table = &step->model->requests;
-	size_t kept = 0;
 
 	table->notice_saved = false;
 	for (size_t i = 0; i < table->count; i++)
-		if (table->items[i].cause != SAVED_AT_NOTICE)
-			table->items[kept++] = table->items[i];
-	table->count = kept;
+		if (table->items[i].cause == SAVED_AT_NOTICE)
+			table->items[i].phase = REQUEST_OVER;
+	remove_ended(table);
 	if (!has_phase(table, REQUEST_ASKED))
 		end_asking(step);
 }
@@ -368,9 +334,12 @@ void requests_stop(const struct step *step)
 
 void requests_end(const struct step *step)
 {
-	for (int phase = REQUEST_PENDING; phase <= REQUEST_SAVED; phase++)
-		end_requests(step, (enum request_phase)phase, UINT64_MAX, REPLY_FAILED);
-	if (step->model->requests.asking != ASKING_NONE)
+	struct request_table *table = &step->model->requests;
+
+	for (size_t i = 0; i < table->count; i++)
+		end_request(step, &table->items[i], REPLY_FAILED);
+	remove_ended(table);
+	if (table->asking != ASKING_NONE)
 		end_asking(step);
 }
 
@@ -396,18 +365,14 @@ static bool is_still_saving(const struct step *step)
 static void make_request(const struct step *step, enum save_reason cause, void *client,
 			 bool until_asked)
 {
-	const struct asked asked = {
-		.cause = cause,
-		.client = client,
-		.until_asked = until_asked,
-		.saving = step->model->requests.asking == ASKING_SENT ? step->view->directory.saving
-								      : is_still_saving(step),
-	};
+	const struct request asked = {.cause = cause, .client = client, .until_asked = until_asked};
+	bool saving = step->model->requests.asking == ASKING_SENT ? step->view->directory.saving
+								  : is_still_saving(step);
+	uint64_t made = requests_make(step, asked, saving);
 
-	requests_make(step, &asked);
 	/* The others have been asked for the one that serves it. */
-	if (cause != SAVED_AT_NOTICE && step->model->requests.made > 0)
-		share_request(step);
+	if (cause != SAVED_AT_NOTICE && made > 0)
+		share_request(step, made);
 }
 
 void request_checkpoint(const struct step *step, enum save_reason cause)
@@ -457,12 +422,10 @@ void on_client(const struct step *step, const struct job_event *event)
 void on_client_gone(const struct step *step, const void *client)
 {
 	struct request_table *table = &step->model->requests;
-	size_t kept = 0;
 
-	for (size_t i = 0; i < table->waiter_count; i++)
-		if (table->waiters[i].client != client)
-			table->waiters[kept++] = table->waiters[i];
-	table->waiter_count = kept;
+	for (size_t i = 0; i < table->count; i++)
+		if (table->items[i].client == client)
+			table->items[i].client = NULL;
 }
 
 /* --- the job is asked --- */
@@ -488,14 +451,16 @@ void on_cannot_ask(const struct step *step)
 
 	/* No process handles SIGTERM: forward it as an init would. */
 	if (step->rules->ask == REQUEST_AUTO && model->stop.stands && model->stop.by_sigterm) {
-		act(step, JOB_DO_STOP_TRYING);
+		act(step, JOB_DO_STOP_ASKING);
 		forward_sigterm_in_time(step);
 		return;
 	}
 	say(step, SAY_CANNOT_ASK);
 	if (model->state != JOB_RUNNING)
 		return;
-	end_requests(step, REQUEST_ASKED, 0, REPLY_FAILED);
+	reply_to_asked(step, REPLY_FAILED);
+	move_requests(&step->model->requests, REQUEST_ASKED, REQUEST_OVER, 0);
+	remove_ended(&step->model->requests);
 	end_asking(step);
 }
 

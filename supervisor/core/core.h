@@ -1,8 +1,7 @@
 /*
  * supervisor/core/: PURE. What the supervisor decides: the job as plain values, what can happen to
  * it, and what is done about it. No I/O, no clock, no thread, no pointer to any part, so that a
- * test can copy, compare and print all of it. job/runner.c feeds it, job/perform.c performs what it
- * says.
+ * test can copy, compare and print all of it. job/runner.c feeds it, and performs what it says.
  *
  *	job_step(model, rules, view, event) -> effects
  *
@@ -39,10 +38,9 @@
 
 enum job_event_kind {
 	JOB_EV_RESTORED,       /* or there was nothing to restore: `claim` */
-	JOB_EV_RESTORE_FAILED, /* and the job must not start without it: `code` */
+	JOB_EV_START_FAILED,   /* it must not start, or cannot be executed: `code` */
 	JOB_EV_CLAIMED,        /* late, for a job that runs: `claim` */
 	JOB_EV_LAUNCHED,       /* `checkpoint` lies there and is not in the store, if `fresh` */
-	JOB_EV_LAUNCH_FAILED,  /* `code` */
 	JOB_EV_SIGNAL,         /* to us: `signal`; it was `ignored` when we were started */
 	JOB_EV_STOP_ANNOUNCED, /* or its deadline has changed: `stop` */
 	JOB_EV_STOP_CANCELLED, /* the last announced stop was withdrawn */
@@ -157,16 +155,13 @@ struct job_event {
 	};
 };
 
-const char *job_event_name(enum job_event_kind kind); /* "save_started" */
-
 /* --- effect --- */
 
-/* PURE. What is done about an event. job/perform.c has one row for each kind. */
+/* PURE. What is done about an event. job/runner.c has one case for each kind. */
 
 enum job_effect_kind {
 	/* the start */
 	JOB_DO_LAUNCH,
-	JOB_DO_CANCEL_RESTORE,
 	JOB_DO_KEEP_SIGNAL, /* for the job, when it is launched */
 	JOB_DO_CLAIM,       /* takes an attempt of the job, late */
 	/* signals and notices */
@@ -175,7 +170,6 @@ enum job_effect_kind {
 	JOB_DO_TELL_NEXT_ATTEMPT, /* until `at_ms` this one may commit; 0: it is not preempted */
 	/* asking */
 	JOB_DO_ASK,
-	JOB_DO_STOP_TRYING,   /* to ask */
 	JOB_DO_STOP_ASKING,   /* and end what follows the asking: progress, flag */
 	JOB_DO_CONFIRM_FLAG,  /* the flag was answered */
 	JOB_DO_REPLY,         /* to `client`: `reply` */
@@ -190,8 +184,8 @@ enum job_effect_kind {
 	JOB_DO_UNHOLD_SIGTERM,  /* the notice was withdrawn */
 	JOB_DO_RELEASE_SIGTERM, /* to the processes for which it was held back */
 	/* snapshots */
-	JOB_DO_TAKE_SNAPSHOT, /* of model.newest */
-	JOB_DO_CANCEL_SNAPSHOTS,
+	JOB_DO_TAKE_SNAPSHOT,       /* of model.newest */
+	JOB_DO_CANCEL,              /* the restore, the claim, the snapshot under way */
 	JOB_DO_SET_COMMIT_DEADLINE, /* `at_ms` */
 	JOB_DO_HURRY_STORE,
 	JOB_DO_CALM_STORE,
@@ -229,7 +223,6 @@ enum job_sentence {
 	SAY_NOT_DURABLE, /* a first failure */
 	SAY_STILL_FAILING,
 	SAY_SUPERSEDED,
-	SAY_UPLOAD_BEHIND,
 	SAY_WINDOW_TOO_SHORT,
 	SAY_AT_RISK,
 	SAY_INTERVAL,
@@ -292,6 +285,8 @@ void job_end_requests(struct job_model *model, struct job_effects *effects);
 
 /* When the next of its timers is due; CLOCK_NEVER: none is. `timer` says which. */
 int64_t job_next_due_ms(const struct job_model *model, enum job_timer *timer);
+/* A checkpoint waits much longer than usual to become durable. */
+bool job_is_upload_behind(const struct job_model *model, int64_t now_ms);
 /* The newest complete checkpoint is not durable. */
 bool job_has_pending(const struct job_model *model);
 /* Running files have grown since the last durable snapshot. */

@@ -41,8 +41,10 @@ static void forward_deferred(const struct step *step)
 
 void cancel_deferral(const struct step *step)
 {
+	if (!step->model->deferral.awaited)
+		return;
 	step->model->deferral.awaited = false;
-	disarm(step, TIMER_DEFERRAL);
+	disarm(step, TIMER_SETTLING);
 }
 
 bool end_deferral(const struct step *step)
@@ -65,11 +67,11 @@ void forward_sigterm_in_time(const struct step *step)
 	model->deferral.facts = forecast_at_stop(step, false);
 	model->deferral.awaited = true;
 	model->deferral.saves = 0;
-	model->deferral.until_ms = 0;
+	model->settling_until_ms = 0;
 	/* The job does not know about the stop yet, so an exit before that is its own decision. */
 	model->facts.told_to_end = false;
 	say(step, SAY_DEFERRED);
-	arm(step, TIMER_DEFERRAL, step->view->now_ms + DEFERRAL_CHECK_MS);
+	arm(step, TIMER_SETTLING, step->view->now_ms + DEFERRAL_CHECK_MS);
 }
 
 void note_awaited_save(const struct step *step)
@@ -78,19 +80,18 @@ void note_awaited_save(const struct step *step)
 	if (!step->model->deferral.awaited || !step->view->child_running)
 		return;
 	step->model->deferral.saves++;
-	arm(step, TIMER_DEFERRAL, step->view->now_ms);
+	arm(step, TIMER_SETTLING, step->view->now_ms);
 }
 
-/* Nothing was written for `still_ms`. */
-static bool is_still(const struct job_view *view, int64_t still_ms)
+/* Nothing was written for `still_ms`, or the time for that is over. What the save is known to write
+ * yet may take longer; the budget bounds that. */
+static bool has_settled(const struct step *step, int64_t still_ms)
 {
-	return !view->directory.saving && view->now_ms - view->directory.last_write_ms >= still_ms;
-}
+	const struct directory_view *directory = &step->view->directory;
+	int64_t now_ms = step->view->now_ms;
 
-/* What the save is known to write yet may take longer; the budget bounds that. */
-static bool is_time_over(const struct job_view *view, int64_t until_ms)
-{
-	return view->now_ms >= until_ms && view->directory.partners_until_ms == 0;
+	return (now_ms >= step->model->settling_until_ms && directory->partners_until_ms == 0) ||
+	       (!directory->saving && now_ms - directory->last_write_ms >= still_ms);
 }
 
 /* Until when the directory may settle. */
@@ -123,25 +124,15 @@ static bool has_awaited_save(const struct step *step)
 
 /* A save may end without a complete checkpoint: torn, or its files deleted. And the next one may
  * not come. No event says so, so it is looked for. */
-void on_deferral_due(const struct step *step)
+static bool may_forward(const struct step *step)
 {
 	struct job_model *model = step->model;
-	int64_t now_ms = step->view->now_ms;
-	bool over;
 
-	if (model->deferral.until_ms == 0 && has_awaited_save(step))
-		model->deferral.until_ms = settling_until_ms(step);
-	if (model->deferral.until_ms > 0)
-		over = is_time_over(step->view, model->deferral.until_ms) ||
-		       is_still(step->view, unasked_still_ms(step));
-	else
-		over = model->deferral.saves == 0 && !awaits_a_save(step);
-	if (over)
-		forward_deferred(step);
-	else
-		arm(step, TIMER_DEFERRAL,
-		    now_ms +
-			    (model->deferral.until_ms > 0 ? SETTLING_CHECK_MS : DEFERRAL_CHECK_MS));
+	if (model->settling_until_ms == 0 && has_awaited_save(step))
+		model->settling_until_ms = settling_until_ms(step);
+	if (model->settling_until_ms > 0)
+		return has_settled(step, unasked_still_ms(step));
+	return model->deferral.saves == 0 && !awaits_a_save(step);
 }
 
 /* A job that cannot be asked has trained on, at a notice that is no SIGTERM, and the last moment to
@@ -159,23 +150,34 @@ void end_after_save(const struct step *step)
 
 /* --- after the answer --- */
 
-void on_settling_due(const struct step *step)
+static bool may_end(const struct step *step)
 {
-	int64_t now_ms = step->view->now_ms;
-	/* By its word nothing follows. */
-	bool said = step->view->directory.own_word && !step->view->directory.saving;
+	const struct directory_view *directory = &step->view->directory;
 	/* The commit comes first, while it can. */
 	bool waits = step->view->gang_needs_job && !step->model->gang.answered &&
-		     now_ms < step->model->budget.ask_until_ms;
+		     step->view->now_ms < step->model->budget.ask_until_ms;
 
 	if (waits)
-		arm(step, TIMER_SETTLING, now_ms + SETTLING_CHECK_MS);
-	else if (said || (step->view->directory.unknown_until_ms == 0 &&
-			  (is_time_over(step->view, step->model->settling_until_ms) ||
-			   is_still(step->view, step->rules->quiet_ms))))
+		return false;
+	/* By its word nothing follows. */
+	return (directory->own_word && !directory->saving) ||
+	       (directory->unknown_until_ms == 0 && has_settled(step, step->rules->quiet_ms));
+}
+
+void on_settling_due(const struct step *step)
+{
+	const struct job_model *model = step->model;
+	bool deferred = model->deferral.awaited;
+
+	if (deferred && may_forward(step))
+		forward_deferred(step);
+	else if (!deferred && may_end(step))
 		live(step, EV_CHECKPOINT_COMPLETE);
 	else
-		arm(step, TIMER_SETTLING, now_ms + SETTLING_CHECK_MS);
+		arm(step, TIMER_SETTLING,
+		    step->view->now_ms + (deferred && model->settling_until_ms == 0
+						  ? DEFERRAL_CHECK_MS
+						  : SETTLING_CHECK_MS));
 }
 
 /* A small file may follow that names the checkpoint. */

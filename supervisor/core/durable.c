@@ -62,7 +62,6 @@ static void note_store_works(const struct step *step, const struct snapshot_even
 	model->snapshots.any_durable = true;
 	model->snapshots.durable_running = snapshot->running_generation;
 	model->flush.tries = 0;
-	model->flush.refused = false;
 }
 
 /* It holds what else is complete: snapshot->checkpoint says what. What is missing may be written
@@ -101,7 +100,7 @@ static void on_durable(const struct step *step, const struct snapshot_event *sna
 		model->measured.upload_ms = snapshot->took_ms;
 	model->snapshots.durable_generation = snapshot->checkpoint.generation;
 	say_durable(step, snapshot);
-	requests_note_durable(step, snapshot->checkpoint.generation);
+	requests_note_stored(step, snapshot->checkpoint.generation, true);
 	note_durable(step, &snapshot->checkpoint);
 	start_retention(step);
 }
@@ -131,10 +130,8 @@ static void retry_flush(const struct step *step, enum err_kind kind)
 	int64_t at_ms = step->view->now_ms + FLUSH_RETRY_MS;
 
 	model->flush.tries++;
-	if (!is_transient(kind) && model->flush.tries >= TRIES_MOST) {
-		model->flush.refused = true;
+	if (!is_transient(kind) && model->flush.tries >= TRIES_MOST)
 		return;
-	}
 	/* At a notice, the deadline is the limit. */
 	if (!model->stop.stands && at_ms >= flush_deadline_ms(step))
 		model->flush.given_up = true;
@@ -158,7 +155,7 @@ static void on_failed(const struct step *step, const struct snapshot_event *snap
 	/* No file of it is left, so there is nothing to make durable. */
 	if (snapshot->empty && !snapshot->lacks_newest) {
 		model->snapshots.durable_generation = generation;
-		requests_note_lost(step, generation);
+		requests_note_stored(step, generation, false);
 		return;
 	}
 	if (snapshot->error == ERR_CANCELLED || snapshot->empty)
@@ -173,7 +170,7 @@ static void on_failed(const struct step *step, const struct snapshot_event *snap
 			  ? SAY_STILL_FAILING
 			  : SAY_NOT_DURABLE);
 	/* It may become durable yet, by another try. */
-	requests_note_lost(step, generation);
+	requests_note_stored(step, generation, false);
 	if (snapshot->error == ERR_EXISTS) {
 		on_superseded(step);
 		return;
@@ -322,14 +319,9 @@ int64_t job_last_look_ms(const struct job_model *model, const struct job_rules *
 
 void job_note_late_commit(struct job_model *model)
 {
-	const struct checkpoint *newest = &model->newest;
-
-	model->snapshots.durable_generation = newest->generation;
+	model->snapshots.durable_generation = model->newest.generation;
 	model->snapshots.any_durable = true;
-	model->durable.written_ms = newest->written_ms;
-	model->durable.step = newest->step;
-	model->durable.reported_step = newest->reported_step;
-	model->durable.as_of_start = newest->as_of_start;
+	set_durable(model, &model->newest);
 }
 
 void job_note_late_answer(struct job_model *model)

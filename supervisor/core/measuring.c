@@ -5,13 +5,15 @@
 #include "step.h"
 
 #define SAVE_LEAST_MS 50
+#define BEHIND_LEAST_MS 60000
+#define BEHIND_TIMES_USUAL 3
 
 /* --- the forecast --- */
 
 static int64_t window_ms(const struct job_model *model, const struct job_rules *rules,
 			 const struct job_view *view)
 {
-	int64_t deadline_ms = stop_deadline_ms(model);
+	int64_t deadline_ms = model->stop.deadline_ms;
 
 	if (deadline_ms != CLOCK_NEVER)
 		return deadline_ms > view->now_ms ? deadline_ms - view->now_ms : 0;
@@ -170,22 +172,13 @@ void on_risk_due(const struct step *step)
 	arm_risk(step);
 }
 
-void arm_point(const struct step *step)
+bool job_is_upload_behind(const struct job_model *model, int64_t now_ms)
 {
-	const struct recovery_point *point = &step->model->point;
+	int64_t patience_ms = BEHIND_TIMES_USUAL * model->measured.upload_ms;
 
-	arm(step, TIMER_POINT, point->said ? CLOCK_NEVER : recovery_point_due_ms(point));
-}
-
-void on_point_due(const struct step *step)
-{
-	struct job_model *model = step->model;
-
-	if (model->snapshots.superseded || model->attempt == ATTEMPT_NONE ||
-	    !recovery_point_is_behind(&model->point, step->view->now_ms))
-		return;
-	model->point.said = true;
-	say(step, SAY_UPLOAD_BEHIND);
+	if (patience_ms < BEHIND_LEAST_MS)
+		patience_ms = BEHIND_LEAST_MS;
+	return model->waiting_ms > 0 && now_ms - model->waiting_ms > patience_ms;
 }
 
 static void warn_if_window_too_short(const struct step *step)
@@ -208,16 +201,12 @@ void note_durable(const struct step *step, const struct checkpoint *checkpoint)
 
 	if (checkpoint->curves_only)
 		return;
-	model->durable.written_ms = checkpoint->written_ms;
-	model->durable.step = checkpoint->step;
-	model->durable.reported_step = checkpoint->reported_step;
-	model->durable.as_of_start = checkpoint->as_of_start;
+	set_durable(model, checkpoint);
 	if (model->durable.committed_ms > 0)
 		model->durable.gap_ms = now_ms - model->durable.committed_ms;
 	model->durable.committed_ms = now_ms;
 	model->measured.risk_said = 0;
-	recovery_point_note_durable(&model->point, checkpoint->completed_ms, newest, now_ms);
-	arm_point(step);
+	model->waiting_ms = newest ? 0 : now_ms;
 	warn_if_window_too_short(step);
 	arm_risk(step);
 }

@@ -5,11 +5,10 @@
  */
 #include "step.h"
 
-void share_request(const struct step *step)
+void share_request(const struct step *step, uint64_t request)
 {
 	if (step->rules->of_gang)
-		act_on(step, (struct job_effect){.kind = JOB_DO_SHARE_REQUEST,
-						 .request = step->model->requests.made});
+		act_on(step, (struct job_effect){.kind = JOB_DO_SHARE_REQUEST, .request = request});
 }
 
 /* After the job's end too, for the others; but once the notice is answered nobody waits for them.
@@ -30,12 +29,8 @@ void on_gang_asks(const struct step *step, const struct gang_told *asked)
 	if (model->state != JOB_RUNNING || !job_can_request(step->rules, step->view) || ends)
 		return;
 	restart_interval(step);
-	requests_make(step, &(struct asked){
-				    .cause = SAVED_ON_REQUEST,
-				    .event = asked->event,
-				    .saving = model->requests.asking == ASKING_SENT &&
-					      step->view->directory.saving,
-			    });
+	requests_make(step, (struct request){.cause = SAVED_ON_REQUEST, .event = asked->event},
+		      model->requests.asking == ASKING_SENT && step->view->directory.saving);
 }
 
 /* The checkpoint of a member answers what was asked, and this one has given its part of the same
@@ -76,7 +71,7 @@ bool gives_up_waiting(const struct step *step)
 
 	if (!model->gang.answered || !model->stop.stands || !step->view->awaits_gang)
 		return false;
-	act(step, JOB_DO_CANCEL_SNAPSHOTS);
+	act(step, JOB_DO_CANCEL);
 	live(step, EV_UPLOADED);
 	return true;
 }
@@ -118,7 +113,7 @@ void on_gang_left(const struct step *step, bool lost, bool silent)
 	if (model->state != JOB_UPLOADING)
 		return;
 	if (model->snapshots.in_flight && step->view->awaits_gang) {
-		act(step, JOB_DO_CANCEL_SNAPSHOTS);
+		act(step, JOB_DO_CANCEL);
 		live(step, EV_UPLOADED);
 	} else {
 		flush(step);

@@ -28,27 +28,6 @@ enum save_reason {
 /* "change", "exit", "request", "interval", "advice", "notice": as in events and manifests. */
 const char *save_reason_name(enum save_reason reason);
 
-/* --- which SIGTERMs are one wish --- */
-
-/*
- * PURE. Which SIGTERMs are one wish that the job end. Who ends a process and then its group sends
- * two in a row, and means one: timeout(1) of coreutils, Slurm and systemd do. Only a later one is
- * impatience. Times are those of CLOCK_MONOTONIC.
- */
-
-/* From the first SIGTERM of a wish. */
-#define STOP_WISH_MS 1000
-
-struct stop_wish {
-	int64_t began_ms; /* 0: there was none yet */
-};
-
-/*
- * Takes a SIGTERM that came at `now_ms`. True: a new wish begins with it. False: it repeats the one
- * before. Repetitions do not extend a wish: of one SIGTERM every 0.6 s, each second one is new.
- */
-bool stop_wish_begins(struct stop_wish *wish, int64_t now_ms);
-
 /*
  * The job's life: core/stopping.c has the table of (state, event) -> (action, next state). Uploads
  * are a second, small machine beside it (saving.c), because a checkpoint that the job saves by
@@ -92,7 +71,8 @@ extern const char *const job_state_names[JOB_STATES + 1];
 enum request_phase {
 	REQUEST_PENDING,
 	REQUEST_ASKED,
-	REQUEST_SAVED
+	REQUEST_SAVED,
+	REQUEST_OVER, /* to be removed */
 };
 
 struct request {
@@ -101,12 +81,8 @@ struct request {
 	enum request_phase phase;
 	uint64_t generation; /* SAVED: the checkpoint that answers it */
 	uint32_t event;      /* of a gang's log: what it is there; 0: not known yet, or a notice */
-};
-
-struct request_waiter {
-	void *client;
-	uint64_t request;
-	bool until_asked; /* it waits for the asking only, not for the checkpoint */
+	void *client;        /* who waits for it; NULL: nobody */
+	bool until_asked;    /* the client waits for the asking only, not for the checkpoint */
 };
 
 enum asking {
@@ -119,10 +95,7 @@ struct request_table {
 	enum asking asking;
 	struct request *items;
 	size_t count;
-	struct request_waiter *waiters;
-	size_t waiter_count;
 	uint64_t last_id;
-	uint64_t made; /* by the newest MADE; 0: one that was there serves it */
 	/* of a gang: the first notice in its log (0: none), whether a checkpoint has answered a
 	 * notice, and the newest request that one has answered */
 	uint32_t notice;
@@ -132,9 +105,6 @@ struct request_table {
 
 void request_table_release(struct request_table *table);
 
-/* The phase of the request that `waiter` waits for. */
-enum request_phase request_table_phase(const struct request_table *table,
-				       const struct request_waiter *waiter);
 /* A request waits for a checkpoint that the job was, is or will be asked for. */
 bool request_table_is_open(const struct request_table *table);
 /* The most urgent cause of the asking under way; SAVED_BY_ITSELF: none is. */
@@ -233,14 +203,12 @@ enum attempt_phase {
 enum job_timer {
 	TIMER_BUDGET,    /* the time for this state of its life is over */
 	TIMER_SAVE_OVER, /* does the save still go on that a request waits for? */
-	TIMER_DEFERRAL,  /* may the deferred SIGTERM be forwarded? */
-	TIMER_SETTLING,  /* has the directory settled after the answer to a notice? */
+	TIMER_SETTLING,  /* has the directory settled, so that the job may be told to end? */
 	TIMER_INTERVAL,  /* --every */
 	TIMER_SNAPSHOT,  /* the next snapshot is due */
 	TIMER_RETRY,     /* a snapshot that failed is tried again */
 	TIMER_FLUSH,     /* --flush-time */
 	TIMER_RISK,      /* too much work is not durable */
-	TIMER_POINT,     /* a checkpoint waits for too long to become durable */
 	JOB_TIMERS,
 };
 
@@ -253,9 +221,10 @@ struct job_model {
 	/* the merged stop notice */
 	struct {
 		bool stands, by_sigterm;
-		int64_t deadline_ms; /* CLOCK_NEVER: none */
+		int64_t deadline_ms; /* of the machine; CLOCK_NEVER: none stands, or none is known
+				      */
 	} stop;
-	struct stop_wish stop_wish;
+	int64_t wish_ms; /* when the newest wish to stop began, by a SIGTERM; 0: there was none */
 	struct deadline_budget budget;
 	struct {
 		bool made;         /* for the notice that stands */
@@ -266,14 +235,14 @@ struct job_model {
 	/* a SIGTERM that is forwarded after the save under way, or the next */
 	struct {
 		bool awaited;
-		unsigned saves;   /* that were complete since */
-		int64_t until_ms; /* the directory settles, until then; 0: not yet */
+		unsigned saves; /* that were complete since */
 		struct preemption_facts facts;
 	} deferral;
-	int64_t settling_until_ms; /* after the answer to a notice */
-	int64_t told_ms;           /* when the job got its SIGTERM, or the user's Ctrl-C; 0: not */
-	int64_t stopping_ms;       /* since when it is being ended */
-	bool rest_told;            /* so have the processes that its main process has started */
+	/* after the answer to a notice, or the save that SIGTERM waits for; 0: not yet */
+	int64_t settling_until_ms;
+	int64_t told_ms;     /* when the job got its SIGTERM, or the user's Ctrl-C; 0: not */
+	int64_t stopping_ms; /* since when it is being ended */
+	bool rest_told;      /* so have the processes that its main process has started */
 	bool killed;
 
 	struct request_table requests;
@@ -316,7 +285,7 @@ struct job_model {
 		int64_t committed_ms, gap_ms; /* the newest commit; from the one before to it */
 		bool as_of_start;             /* no checkpoint of this attempt is in it */
 	} durable;
-	struct recovery_point point;
+	int64_t waiting_ms; /* since when a complete checkpoint waits to become durable; 0: none */
 	/* after the job's end */
 	struct {
 		int64_t began_ms; /* 0: it has not ended */
@@ -325,7 +294,6 @@ struct job_model {
 		bool given_up;  /* --flush-time is over */
 		/* Ctrl-C: it was said that another one ends the flush; that one came */
 		bool offered, interrupted;
-		bool refused; /* no more tries, because they would change nothing */
 	} flush;
 
 	/* after the end of a gang's job: the others may need a part of this member */

@@ -114,8 +114,7 @@ void begin_snapshot_now(const struct step *step)
 /* At a notice: half of the time that is left. */
 static int64_t replacing_most_ms(const struct step *step)
 {
-	int64_t deadline_ms = stop_deadline_ms(step->model);
-	int64_t left_ms = (deadline_ms - step->view->now_ms) / 2;
+	int64_t left_ms = (step->model->stop.deadline_ms - step->view->now_ms) / 2;
 
 	if (!step->view->directory.replacing)
 		return 0;
@@ -134,7 +133,7 @@ static int64_t partners_until_ms(const struct step *step)
 		model->snapshots.partners_until_ms = until_ms;
 	if (model->snapshots.partners_until_ms < until_ms)
 		until_ms = model->snapshots.partners_until_ms;
-	return stop_deadline_ms(model) != CLOCK_NEVER && last_ms < until_ms ? last_ms : until_ms;
+	return model->stop.deadline_ms != CLOCK_NEVER && last_ms < until_ms ? last_ms : until_ms;
 }
 
 /* What is complete, or was written to running files, is saved when it is due. */
@@ -282,6 +281,8 @@ static void take_newest(const struct step *step, const struct checkpoint *checkp
 	model->newest = *checkpoint;
 	model->newest.reason = reason;
 	model->newest.completed_ms = step->view->now_ms;
+	if (model->waiting_ms == 0)
+		model->waiting_ms = model->newest.completed_ms;
 }
 
 void on_complete(const struct step *step, const struct job_event *event)
@@ -293,8 +294,6 @@ void on_complete(const struct step *step, const struct job_event *event)
 	take_newest(step, &event->checkpoint, reason_of(model, fresh));
 	say(step, SAY_COMPLETE);
 	note_save_ended(step);
-	recovery_point_note_complete(&model->point, model->newest.completed_ms);
-	arm_point(step);
 	queue_snapshot(step);
 	note_awaited_save(step);
 	end_after_save(step);
@@ -320,7 +319,5 @@ void on_existing(const struct step *step, const struct job_event *event)
 	take_newest(step, &event->checkpoint, SAVED_BY_ITSELF);
 	/* No checkpoint has this number: it is not durable yet. */
 	model->snapshots.durable_generation = UINT64_MAX;
-	recovery_point_note_complete(&model->point, model->newest.completed_ms);
-	arm_point(step);
 	queue_snapshot(step);
 }

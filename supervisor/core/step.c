@@ -8,43 +8,10 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
+/* From the first SIGTERM of a wish. */
+#define STOP_WISH_MS 1000
+
 /* --- names --- */
-
-const char *job_event_name(enum job_event_kind kind)
-{
-	static const char *const names[JOB_EVENTS + 1] = {
-		[JOB_EV_RESTORED] = "restored",
-		[JOB_EV_RESTORE_FAILED] = "restore_failed",
-		[JOB_EV_CLAIMED] = "claimed",
-		[JOB_EV_LAUNCHED] = "launched",
-		[JOB_EV_LAUNCH_FAILED] = "launch_failed",
-		[JOB_EV_SIGNAL] = "signal",
-		[JOB_EV_STOP_ANNOUNCED] = "stop_announced",
-		[JOB_EV_STOP_CANCELLED] = "stop_cancelled",
-		[JOB_EV_ADVICE] = "advice",
-		[JOB_EV_CLIENT] = "client",
-		[JOB_EV_CLIENT_GONE] = "client_gone",
-		[JOB_EV_SENDING] = "sending",
-		[JOB_EV_ASKED] = "asked",
-		[JOB_EV_CANNOT_ASK] = "cannot_ask",
-		[JOB_EV_SAVE_STARTED] = "save_started",
-		[JOB_EV_RUNNING_WRITTEN] = "running_written",
-		[JOB_EV_COMPLETE] = "complete",
-		[JOB_EV_CHILD_EXITED] = "child_exited",
-		[JOB_EV_PLANNED] = "planned",
-		[JOB_EV_SNAPSHOT_DONE] = "snapshot_done",
-		[JOB_EV_RETENTION_DONE] = "retention_done",
-		[JOB_EV_GANG_ROUND] = "gang_round",
-		[JOB_EV_GANG_ASKS] = "gang_asks",
-		[JOB_EV_GANG_TOLD] = "gang_told",
-		[JOB_EV_GANG_ANSWERED] = "gang_answered",
-		[JOB_EV_GANG_LEFT] = "gang_left",
-		[JOB_EV_TIMER] = "timer",
-		[JOB_EVENTS] = "nothing",
-	};
-
-	return names[kind];
-}
 
 const char *const job_state_names[JOB_STATES + 1] = {
 	[JOB_RESTORING] = "restoring",         [JOB_RUNNING] = "running",
@@ -61,16 +28,6 @@ const char *save_reason_name(enum save_reason reason)
 	};
 
 	return names[reason];
-}
-
-/* --- stop_wish --- */
-
-bool stop_wish_begins(struct stop_wish *wish, int64_t now_ms)
-{
-	if (wish->began_ms > 0 && now_ms - wish->began_ms < STOP_WISH_MS)
-		return false;
-	wish->began_ms = now_ms;
-	return true;
 }
 
 /* --- effects --- */
@@ -113,6 +70,14 @@ void arm(const struct step *step, enum job_timer timer, int64_t at_ms)
 	step->model->due_ms[timer] = at_ms;
 }
 
+void set_durable(struct job_model *model, const struct checkpoint *checkpoint)
+{
+	model->durable.written_ms = checkpoint->written_ms;
+	model->durable.step = checkpoint->step;
+	model->durable.reported_step = checkpoint->reported_step;
+	model->durable.as_of_start = checkpoint->as_of_start;
+}
+
 void disarm(const struct step *step, enum job_timer timer)
 {
 	step->model->due_ms[timer] = CLOCK_NEVER;
@@ -135,7 +100,6 @@ struct job_model job_model_new(const struct job_rules *rules)
 		.budget.commit_until_ms = CLOCK_NEVER,
 		.attempt = rules->has_store ? ATTEMPT_CLAIMING : ATTEMPT_NONE,
 		.durable = {.step = -1, .reported_step = -1},
-		.point.usual_ms = -1,
 		.measured = {.save_ms = -1, .upload_ms = -1},
 		.facts.managed = rules->expects_saves,
 	};
@@ -162,10 +126,10 @@ static void on_launched(const struct step *step, const struct job_event *event)
 		on_existing(step, event);
 }
 
-static void on_start_failed(const struct step *step, int refusal, enum life_event event)
+static void on_start_failed(const struct step *step, int code)
 {
-	step->model->facts.refusal = refusal;
-	live(step, event);
+	step->model->facts.refusal = code;
+	live(step, EV_START_FAILED);
 }
 
 /* --- signals to the supervisor --- */
@@ -175,11 +139,24 @@ static bool manages_checkpoints(const struct step *step)
 	return step->model->facts.managed || asks_by_flag(step->rules, step->view);
 }
 
+/* Who ends a process and then its group sends two SIGTERMs in a row, and means one: timeout(1),
+ * Slurm and systemd do. Repetitions do not extend a wish: of one every 0.6 s, each second one is
+ * new. */
+static bool repeats_wish(const struct step *step)
+{
+	int64_t now_ms = step->view->now_ms;
+
+	if (step->model->wish_ms > 0 && now_ms - step->model->wish_ms < STOP_WISH_MS)
+		return true;
+	step->model->wish_ms = now_ms;
+	return false;
+}
+
 /* SIGTERM, or what the scheduler sends instead, as SIGUSR1 for `sbatch --signal=B:USR1@SECONDS`. */
 static void on_stop_signal(const struct step *step, bool by_term)
 {
 	struct job_model *model = step->model;
-	bool repeats = by_term && !stop_wish_begins(&model->stop_wish, step->view->now_ms);
+	bool repeats = by_term && repeats_wish(step);
 
 	/* There is nothing to save: only forward each signal, as an init does. If the job answers
 	 * it with its first checkpoint and ends, it has not finished: it was told to end. */
@@ -213,8 +190,8 @@ static void on_early_signal(const struct step *step, const struct job_event *eve
 		act(step, JOB_DO_KEEP_SIGNAL);
 		return;
 	}
-	act(step, JOB_DO_CANCEL_RESTORE);
-	on_start_failed(step, 128 + event->signal, EV_RESTORE_FAILED);
+	act(step, JOB_DO_CANCEL);
+	on_start_failed(step, 128 + event->signal);
 }
 
 /* A stop that follows sets told_ms anew. */
@@ -310,10 +287,9 @@ static void on_timer(const struct step *step, enum job_timer timer)
 {
 	static void (*const due[JOB_TIMERS])(const struct step *step) = {
 		[TIMER_BUDGET] = on_budget_due,     [TIMER_SAVE_OVER] = on_save_over_due,
-		[TIMER_DEFERRAL] = on_deferral_due, [TIMER_SETTLING] = on_settling_due,
-		[TIMER_INTERVAL] = on_interval_due, [TIMER_SNAPSHOT] = pace_snapshots,
-		[TIMER_RETRY] = on_retry_due,       [TIMER_FLUSH] = on_flush_due,
-		[TIMER_RISK] = on_risk_due,         [TIMER_POINT] = on_point_due,
+		[TIMER_SETTLING] = on_settling_due, [TIMER_INTERVAL] = on_interval_due,
+		[TIMER_SNAPSHOT] = pace_snapshots,  [TIMER_RETRY] = on_retry_due,
+		[TIMER_FLUSH] = on_flush_due,       [TIMER_RISK] = on_risk_due,
 	};
 
 	disarm(step, timer);
@@ -332,14 +308,12 @@ void job_step(struct job_model *model, const struct job_rules *rules, const stru
 	case JOB_EV_RESTORED:
 		on_claimed(&step, &event->claim);
 		return live(&step, EV_RESTORED);
-	case JOB_EV_RESTORE_FAILED:
-		return on_start_failed(&step, event->code, EV_RESTORE_FAILED);
+	case JOB_EV_START_FAILED:
+		return on_start_failed(&step, event->code);
 	case JOB_EV_CLAIMED:
 		return on_claimed(&step, &event->claim);
 	case JOB_EV_LAUNCHED:
 		return on_launched(&step, event);
-	case JOB_EV_LAUNCH_FAILED:
-		return on_start_failed(&step, event->code, EV_LAUNCH_FAILED);
 	case JOB_EV_SIGNAL:
 		return on_signal(&step, event);
 	case JOB_EV_STOP_ANNOUNCED:

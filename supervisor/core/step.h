@@ -18,6 +18,8 @@ static inline int64_t earlier_of(int64_t a, int64_t b)
 }
 
 /* --- step.c --- */
+/* This checkpoint is durable. */
+void set_durable(struct job_model *model, const struct checkpoint *checkpoint);
 void act(const struct step *step, enum job_effect_kind kind);
 void act_at(const struct step *step, enum job_effect_kind kind, int64_t at_ms);
 void act_on(const struct step *step, struct job_effect effect);
@@ -29,8 +31,7 @@ void disarm(const struct step *step, enum job_timer timer);
 
 enum life_event {
 	EV_RESTORED,            /* or there was nothing to restore */
-	EV_RESTORE_FAILED,      /* and the job must not start without it */
-	EV_LAUNCH_FAILED,       /* the command cannot be executed */
+	EV_START_FAILED,        /* it must not start, or cannot be executed */
 	EV_NOTICE,              /* a stop is announced, or its deadline has changed */
 	EV_CANCELLED,           /* the last announced stop was withdrawn */
 	EV_CHECKPOINT_COMPLETE, /* a checkpoint that began after the request is complete */
@@ -42,8 +43,6 @@ enum life_event {
 
 /* Steps the table of the job's life, and does what it says. */
 void live(const struct step *step, enum life_event event);
-/* When the machine ends; CLOCK_NEVER: no stop is announced, or its time is not known. */
-int64_t stop_deadline_ms(const struct job_model *model);
 /* The forecast if a stop were announced now; `asks`: the job can be asked. */
 struct preemption_facts forecast_at_stop(const struct step *step, bool asks);
 /* Without anybody to ask, the plan would be to wait for the save under way, or for the next one. */
@@ -65,20 +64,13 @@ void note_awaited_save(const struct step *step);
 void end_after_save(const struct step *step);
 /* The job has answered: tells it to end, at a notice once its directory has settled. */
 void settle(const struct step *step);
-void on_deferral_due(const struct step *step);
 void on_settling_due(const struct step *step);
 
 /* --- asking.c --- */
 
-struct asked {
-	enum save_reason cause;
-	void *client; /* NULL: nobody waits */
-	bool until_asked;
-	bool saving;    /* the job is saving for an earlier asking */
-	uint32_t event; /* of a gang's log; 0: not by another member */
-};
-
-void requests_make(const struct step *step, const struct asked *asked);
+/* Takes the cause, the client and the event of `asked`. `saving`: the job saves for an earlier
+ * asking. Returns the id; 0: a request that was there serves this one. */
+uint64_t requests_make(const struct step *step, struct request asked, bool saving);
 /* The request `id` is `event` in the gang's log; 0: its first notice. */
 void requests_note_event(const struct step *step, uint64_t id, uint32_t event);
 /* A SIGTERM was forwarded, which may be a request to the job. */
@@ -86,8 +78,7 @@ void requests_note_forwarded(const struct step *step);
 /* The answer to what was sent is complete; `late`: it began before. */
 void requests_note_complete(const struct step *step, uint64_t generation, bool late);
 /* `generation` is durable, and all before it; or will not be, as far as is known. */
-void requests_note_durable(const struct step *step, uint64_t generation);
-void requests_note_lost(const struct step *step, uint64_t generation);
+void requests_note_stored(const struct step *step, uint64_t generation, bool durable);
 /* What is `event` in the gang's log, and all before it, is durable, by another member's checkpoint.
  */
 void requests_note_elsewhere(const struct step *step, uint32_t event);
@@ -131,7 +122,7 @@ void on_flush_interrupted(const struct step *step);
 
 /* --- membership.c --- */
 /* What is asked for here is asked for at all members. */
-void share_request(const struct step *step);
+void share_request(const struct step *step, uint64_t request);
 /* The job has ended, and all is done that could be. False: the others may need this one yet. */
 bool leave_gang(const struct step *step);
 /* All is durable that the notice asks for, and what is still to be saved waits for members that
@@ -148,11 +139,9 @@ void on_gang_left(const struct step *step, bool lost, bool silent);
 void begin_measuring(const struct step *step);
 void note_save_ended(const struct step *step);
 void note_durable(const struct step *step, const struct checkpoint *checkpoint);
-void arm_point(const struct step *step);
 /* The interval begins now: the job was asked for another reason. */
 void restart_interval(const struct step *step);
 void on_interval_due(const struct step *step);
 void on_risk_due(const struct step *step);
-void on_point_due(const struct step *step);
 
 #endif

@@ -15,16 +15,10 @@
 #define KILL_CHECK_MS 100
 #define NEXT_SAVE_CHECK_MS 100
 
-int64_t stop_deadline_ms(const struct job_model *model)
-{
-	return model->stop.stands ? model->stop.deadline_ms : CLOCK_NEVER;
-}
-
 void tell_next_attempt(const struct step *step)
 {
 	const struct job_model *model = step->model;
-	int64_t deadline_ms = stop_deadline_ms(model);
-	int64_t until_ms = deadline_ms == CLOCK_NEVER ? 0 : deadline_ms;
+	int64_t until_ms = model->stop.deadline_ms == CLOCK_NEVER ? 0 : model->stop.deadline_ms;
 
 	/* The notice was withdrawn, but too late: the job is ending and still saves. */
 	if (until_ms == 0 && model->state != JOB_RUNNING)
@@ -43,26 +37,17 @@ static bool needs_no_more_time(const struct step *step)
 	       (step->model->asking.answered || !step->model->stop.stands);
 }
 
-static int64_t kill_time_ms(const struct step *step)
-{
-	const struct job_model *model = step->model;
-	const struct kill_facts facts = {
-		.told_ms = model->told_ms,
-		.pending = job_has_pending(model),
-		.closed_ms = needs_no_more_time(step) ? 0 : step->view->directory.closed_ms,
-	};
-
-	return deadline_budget_kill_ms(&model->budget, &facts);
-}
-
 /* CLOCK_NEVER: no end is known, so that nothing is cut short. */
 static int64_t kill_due_ms(const struct step *step)
 {
 	const struct job_model *model = step->model;
-	int64_t at_ms = model->stop.stands ? kill_time_ms(step) : CLOCK_NEVER;
+	bool done = needs_no_more_time(step);
+	int64_t closed_ms = done ? 0 : step->view->directory.closed_ms, at_ms = CLOCK_NEVER;
 
-	return needs_no_more_time(step) ? earlier_of(at_ms, model->stopping_ms + STOP_PATIENCE_MS)
-					: at_ms;
+	if (model->stop.stands)
+		at_ms = deadline_budget_kill_ms(&model->budget, model->told_ms,
+						job_has_pending(model), closed_ms);
+	return done ? earlier_of(at_ms, model->stopping_ms + STOP_PATIENCE_MS) : at_ms;
 }
 
 /* When the other processes get SIGTERM too: the main process may be waiting for them. */
@@ -154,22 +139,18 @@ static void update_plan(const struct step *step)
 static void divide_the_time(const struct step *step)
 {
 	struct job_model *model = step->model;
-	struct deadline_budget_facts facts = {
-		.now_ms = step->view->now_ms,
-		.deadline_ms = stop_deadline_ms(model),
-		.upload_ms = model->measured.upload_ms,
-	};
 
 	/* From now on the checkpoint comes first: full bandwidth, no retention. */
 	if (model->stop.stands)
 		act(step, JOB_DO_HURRY_STORE);
 	if (model->stop.stands && model->snapshots.retaining)
 		act(step, JOB_DO_STOP_RETENTION);
-	if (facts.deadline_ms == CLOCK_NEVER) {
+	if (model->stop.deadline_ms == CLOCK_NEVER) {
 		/* All notices were withdrawn, or no end is known: nothing is cut short. */
 		model->budget.commit_until_ms = CLOCK_NEVER;
 	} else {
-		model->budget = deadline_budget_split(&facts);
+		model->budget = deadline_budget_split(step->view->now_ms, model->stop.deadline_ms,
+						      model->measured.upload_ms);
 		update_plan(step);
 	}
 	act_at(step, JOB_DO_SET_COMMIT_DEADLINE, model->budget.commit_until_ms);
@@ -334,7 +315,7 @@ static void cancel_snapshots(const struct step *step)
 {
 	if (!step->model->flush.given_up && !step->model->flush.interrupted)
 		say(step, SAY_OUT_OF_TIME);
-	act(step, JOB_DO_CANCEL_SNAPSHOTS);
+	act(step, JOB_DO_CANCEL);
 }
 
 /* --- the table of the job's life --- */
@@ -346,7 +327,7 @@ static void launch_child(const struct step *step)
 
 static void cancel_restore(const struct step *step)
 {
-	act(step, JOB_DO_CANCEL_RESTORE);
+	act(step, JOB_DO_CANCEL);
 }
 
 /* What is not listed changes nothing. */
@@ -362,17 +343,17 @@ struct transition {
 static const struct transition transitions[JOB_STATES][LIFE_EVENTS] = {
 	[JOB_RESTORING] = {
 		ON(EV_RESTORED,            launch_child,      JOB_RUNNING),
-		ON(EV_RESTORE_FAILED,      NULL,              JOB_OVER),
+		ON(EV_START_FAILED,        NULL,              JOB_OVER),
 		/* The job has not started, so nothing can be lost: leave at once. */
 		ON(EV_NOTICE,              cancel_restore,    JOB_OVER),
 	},
 	[JOB_RUNNING] = {
-		ON(EV_LAUNCH_FAILED,       NULL,              JOB_OVER),
+		ON(EV_START_FAILED,        NULL,              JOB_OVER),
 		ON(EV_NOTICE,              request_at_notice, JOB_CHECKPOINTING),
 		ON(EV_CHILD_EXITED,        flush_snapshots,   JOB_UPLOADING),
 	},
 	[JOB_CHECKPOINTING] = {
-		ON(EV_LAUNCH_FAILED,       NULL,              JOB_OVER),
+		ON(EV_START_FAILED,        NULL,              JOB_OVER),
 		ON(EV_NOTICE,              divide_the_time,   JOB_CHECKPOINTING),
 		ON(EV_CANCELLED,           withdraw_request,  JOB_RUNNING),
 		ON(EV_CHECKPOINT_COMPLETE, stop_child,        JOB_STOPPING),
@@ -380,7 +361,7 @@ static const struct transition transitions[JOB_STATES][LIFE_EVENTS] = {
 		ON(EV_CHILD_EXITED,        flush_snapshots,   JOB_UPLOADING),
 	},
 	[JOB_STOPPING] = {
-		ON(EV_LAUNCH_FAILED,       NULL,              JOB_OVER),
+		ON(EV_START_FAILED,        NULL,              JOB_OVER),
 		ON(EV_NOTICE,              divide_the_time,   JOB_STOPPING),
 		ON(EV_CANCELLED,           divide_the_time,   JOB_STOPPING),
 		ON(EV_BUDGET_SPENT,        kill_child,        JOB_STOPPING),

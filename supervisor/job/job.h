@@ -2,7 +2,7 @@
 /*
  * One job from restore to exit. The decisions are in core/ (PURE): job_step() takes an event and
  * says what is to be done. Here is what feeds it and what performs it: the parts post what happens,
- * runner.c takes one event after the other, perform.c has a case for each effect. What is said and
+ * runner.c takes one event after the other, and has a case for each effect. What is said and
  * told follows from that: reporting/ has a row for each sentence, and knows the run by values alone
  * (struct run_facts). No part is called from a callback of another.
  *
@@ -15,7 +15,7 @@
  *  2  STOP_ANNOUNCED -> core/stopping.c: live() asks the table of the job's life, which says
  *     request_at_notice(): the time is divided (planning/deadline_budget.c), the plan is made
  *     (planning/deadline_budget.c), and the job is asked, at once or after an upload.
- *     The cases of perform.c: HURRY_STORE, SET_COMMIT_DEADLINE, HOLD_SIGTERM, ASK,
+ *     The cases of runner.c: HURRY_STORE, SET_COMMIT_DEADLINE, HOLD_SIGTERM, ASK,
  *     TELL_NEXT_ATTEMPT.
  *  3  ASK -> request/checkpoint_request.c finds the processes and signals them; job_requests.c
  *     posts SENDING before, and ASKED after it.
@@ -26,7 +26,7 @@
  *     storage/snapshots/snapshot_save.c on its thread: opens all files, sends them, commits.
  *  6  When the directory has settled (TIMER_SETTLING), core/stopping.c tells the job to end:
  *     TERMINATE, RELEASE_SIGTERM -> process/child.c.
- *  7  SIGCHLD -> job_notices.c: reap_children() has its last files judged; their contents are
+ *  7  SIGCHLD -> job_child.c: job_reap_children() has its last files judged; their contents are
  *     checked on a thread, and job_post_child_exit() posts CHILD_EXITED then, or at the deadline
  *     -> core/durable.c: flush() waits for what is not durable yet.
  *  8  The commit: job_snapshots.c posts SNAPSHOT_DONE -> on_durable(), flush(): the table says
@@ -35,7 +35,7 @@
  *     and reporting/end_report.c say it aloud.
  *
  * Every other story is the same with other events: core/core.h lists them, core/step.c is their
- * table. `reprieve run -v` logs each change of state with the event that made it.
+ * table. `reprieve run -v` logs each change of state.
  *
  * THE FILES. For other folders:
  *
@@ -43,15 +43,15 @@
  *
  * Of this folder only. They drive the core:
  *
- *	runner.c		posts, steps, timers, and what the parts say just now
- *	perform.c		what the core says is done
+ *	runner.c		posts, steps, timers, what the parts say just now, and what the
+ *				core says is done
  *
  * They post what happens, and do what is asked of their part:
  *
  *	job_start.c		may it start in this directory, and after the attempts before? Open,
  *				restore, launch (launch/launch.h: what is taken when)
- *	job_notices.c		signals and notice sources; the exit of the child
- *	job_outlived.c		what still writes when the main process has ended
+ *	job_notices.c		signals and notice sources
+ *	job_child.c		the end of the child, and what still writes then
  *	job_tracker.c		what the job writes, and what killed supervisors have left unread
  *	job_gang.c		notices from, and for, the other members of a gang
  *	job_requests.c		asking the job
@@ -150,7 +150,7 @@ struct job {
 	struct child child;
 	struct checkpoint_request ask;
 	struct sigterm_hold sigterm_hold;
-	struct rank_watch ranks;                   /* of the newest request */
+	struct rank_progress ranks;                /* of the newest request */
 	struct snapshot_queue *snapshots;          /* NULL until an attempt is claimed */
 	struct retention_worker *retention_worker; /* NULL until then, and with --keep-last 0 */
 	json_t *snapshot_about;                    /* added to every manifest; NULL: nothing */
@@ -161,16 +161,13 @@ struct job {
 	struct resume_result resume;
 	struct err resume_err;
 	bool resume_failed;
-	/* The command or the checkpoint directory is refused, with this exit code; 0: neither is.
-	 */
+	/* The start is refused with this exit code, before the restore; 0: it is not. */
 	int refused;
-	/* It is the command, for this reason. */
-	bool command_refused;
-	struct err command_err;
+	struct err refusal; /* for this reason */
 
 	struct detached_job detached; /* after the main process has ended */
 
-	/* ... and what it has started may still write: job_outlived.c */
+	/* ... and what it has started may still write: job_child.c */
 	struct {
 		bool waits;     /* the end of the main process is not judged yet */
 		bool told;      /* those have got a SIGTERM */
@@ -182,7 +179,7 @@ struct job {
 		struct timer look;
 	} outlived;
 
-	/* the child has exited, and its last files are being judged: job_notices.c */
+	/* the child has exited, and its last files are being judged: job_child.c */
 	struct {
 		bool judged_later;
 		struct job_event event;
@@ -224,10 +221,6 @@ void job_release_runner(struct job *job);
 /* The rules, from the options and the profile. */
 struct job_rules job_rules_from(const struct job *job);
 
-/* perform.c */
-void job_perform(struct job *job, const struct job_effect *effect,
-		 const struct posted_event *posted);
-
 /* job_end.c */
 /*
  * Stops the loop. A job that was told to end leaves no process behind, because a process that
@@ -246,13 +239,13 @@ int job_finish(struct job *job);
 int job_open(struct job *job, struct err *err);
 /* PURE, but for the environment (launch/launch.h). */
 enum expectation job_expects_checkpoints(const struct job *job);
-/* Restores on a worker, then posts RESTORED or RESTORE_FAILED. */
+/* Restores on a worker, then posts RESTORED or START_FAILED. */
 void job_begin_resume(struct job *job);
 /* Claims an attempt for a job that runs already, on a worker, then posts CLAIMED. */
 void job_claim_attempt_late(struct job *job);
 /* Tells the next run who writes to the directory, if the supervisor alone is killed. */
 void job_note_child(struct job *job);
-/* Starts the tracker and the child, then posts LAUNCHED or LAUNCH_FAILED. */
+/* Starts the tracker and the child, then posts LAUNCHED or START_FAILED. */
 void job_launch_child(struct job *job);
 void job_close(struct job *job);
 
@@ -271,11 +264,9 @@ void job_on_signal(void *arg, const struct signalfd_siginfo *info);
 int job_start_notice_watch(struct job *job, struct err *err);
 /* Merges the notice, and posts what it changes. */
 void job_add_notice(struct job *job, const struct notice *notice);
-/* Posts the exit of the child, if that waits for the judgement of its last files. */
-void job_post_child_exit(void *job);
-/* The signal that came is a stop notice. */
 /* Was our parent the script that Slurm has started, and has it ended? */
 bool job_slurm_script_ended(const struct job *job);
+/* The signal that came is a stop notice. */
 void job_add_signal_notice(struct job *job, const struct signalfd_siginfo *info);
 /* The job has something to save: says which notice source is unavailable, if that was held back. */
 void job_say_unsaid(struct job *job);
@@ -286,15 +277,11 @@ int64_t job_deadline_ms(const struct job *job);
 /* The termination message: why it is to end, or (with `outcome`) has ended. */
 void job_tell_why(struct job *job, const struct outcome *outcome);
 
-/* The main process has ended. Returns true if another one takes its place, so that the job
- * continues. */
-bool job_adopt_detached(struct job *job);
-/* Judges the end of the job: no process of it writes any more. */
-void job_judge_end(struct job *job);
-
-/* job_outlived.c */
-/* The main process has ended. Returns true if job_judge_end() will be called later. */
-bool job_is_outlived(struct job *job);
+/* job_child.c */
+/* SIGCHLD. */
+void job_reap_children(struct job *job);
+/* Posts the exit of the child, if that waits for the judgement of its last files. */
+void job_post_child_exit(void *job);
 /* Looks again whether a process still writes: by a timer, and whenever one has ended. */
 void job_look_at_outlived(struct job *job);
 /* Sends SIGTERM to all processes of the job but the main one and those that got one as a request.

@@ -56,19 +56,17 @@ static json_t *job_status_json(const struct job *job, enum run_look look)
 {
 	struct progress_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
 	struct training_progress progress;
-	struct status_parts parts = {
-		.counters = json_incref(job->observers.counters),
-		.labels = json_incref(job->options->labels),
-		.sources = notice_format_sources_json(job->watch),
-	};
+	bool trains = page && progress_page_read_progress(page, &progress);
+	json_t *status = status_report(&job->reports, look, trains ? &progress : NULL);
 
-	if (page && progress_page_read_progress(page, &progress))
-		parts.training = &progress;
-	if (job->ranks.progress.count > 0)
-		parts.rank_progress = job_rank_progress_json(job);
+	json_object_set(status, "counters", job->observers.counters);
+	json_object_set(status, "labels", job->options->labels);
+	json_object_set_new(status, "sources", notice_format_sources_json(job->watch));
+	if (job->ranks.count > 0)
+		json_object_set_new(status, "rank_progress", job_rank_progress_json(job));
 	if (gang_feed_is_running(&job->in_gang.feed))
-		parts.gang = gang_feed_status(&job->in_gang.feed);
-	return status_report(&job->reports, look, &parts);
+		json_object_set_new(status, "gang", gang_feed_status(&job->in_gang.feed));
+	return status;
 }
 
 /* From within the log of events. */
@@ -113,9 +111,9 @@ void job_tell_clients(struct job *job, json_t *reply)
 {
 	const struct request_table *table = &job->model.requests;
 
-	for (size_t i = 0; i < table->waiter_count; i++)
-		if (request_table_phase(table, &table->waiters[i]) == REQUEST_ASKED)
-			control_request_reply(table->waiters[i].client, json_incref(reply));
+	for (size_t i = 0; i < table->count; i++)
+		if (table->items[i].client && table->items[i].phase == REQUEST_ASKED)
+			control_request_reply(table->items[i].client, json_incref(reply));
 	json_decref(reply);
 }
 

@@ -1,5 +1,4 @@
-/* Turns signals and what the notice sources report into notices; and the SIGCHLD of the child into
- * its exit. */
+/* Turns signals and what the notice sources report into notices. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -10,7 +9,6 @@
 
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* --- a notice arrives --- */
@@ -216,122 +214,6 @@ void job_acknowledge_notice(struct job *job, const struct outcome *outcome)
 
 /* --- signals --- */
 
-static void on_process_reaped(void *arg, pid_t pid, int status)
-{
-	struct job *job = arg;
-
-	if (checkpoint_request_reaped(&job->ask, pid, status))
-		return;
-	if (job->tracker && pid != job->child.pid)
-		tracker_process_ended(job->tracker, pid, status);
-}
-
-void job_post_child_exit(void *arg)
-{
-	struct job *job = arg;
-
-	if (!job->exit.judged_later)
-		return;
-	job->exit.judged_later = false;
-	loop_disarm(&job->loop, &job->exit.limit);
-	job_post(job, job->exit.event);
-}
-
-static void on_judgement_late(struct timer *timer)
-{
-	job_post_child_exit(container_of(timer, struct job, exit.limit));
-}
-
-/* Its last files are judged first, but a disk that hangs does not outlive the deadline. */
-static void judge_last_files(struct job *job, const struct job_event *event)
-{
-	static const enum job_end ends[] = {
-		[CHILD_END_CLEAN] = JOB_END_CLEAN,
-		[CHILD_END_ASKED] = JOB_END_ASKED,
-		[CHILD_END_CRASHED] = JOB_END_CRASHED,
-	};
-	enum child_end end = job_child_end(&job->model, &job->rules, &event->child);
-
-	job->exit.event = *event;
-	job->exit.judged_later = true;
-	job->exit.limit.fired = on_judgement_late;
-	if (job_deadline_ms(job) != CLOCK_NEVER)
-		loop_arm(&job->loop, &job->exit.limit, job_deadline_ms(job));
-	tracker_job_ended(job->tracker, ends[end]);
-}
-
-#define WRITERS_MOST 64
-
-/* Of those that have saved here: who is between two saves. In the midst of one it may be a writer
- * of the last checkpoint alone, or a daemon with a file open. */
-static size_t list_idle_writers(struct job *job, pid_t pids[WRITERS_MOST])
-{
-	size_t savers, kept = 0, count = job_list_writers(job, pids, WRITERS_MOST, &savers);
-
-	for (size_t i = 0; i < count; i++)
-		if (!open_files_is_holder(job->workspace.directory, pids[i]))
-			pids[kept++] = pids[i];
-	return kept;
-}
-
-bool job_adopt_detached(struct job *job)
-{
-	pid_t writers[WRITERS_MOST], ended = job->child.pid;
-	struct detachment detachment = {
-		.told_to_end = !job_may_be_left(&job->model),
-		.expected = job->expected != EXPECT_NOTHING,
-		.wrote = job->reports.save_place.saved_here,
-		.writers = writers,
-		.writer_count = list_idle_writers(job, writers),
-	};
-	char text[DETACHED_TEXT_SIZE];
-	int status = job->child.status;
-
-	if (!detached_process_follow(&job->detached, &detachment, job->model.launched_ms,
-				     &job->child, text))
-		return false;
-	if (job->tracker)
-		tracker_process_ended(job->tracker, ended, status);
-	event_log_add(&job->events, "detached", "{s:i, s:s}", "pid", (int)job->child.pid, "command",
-		      text);
-	job_note_child(job);
-	return true;
-}
-
-void job_judge_end(struct job *job)
-{
-	const struct signal_rules *rules = &job->options->signal_rules;
-	struct job_event event = {.kind = JOB_EV_CHILD_EXITED};
-	int status = job->child.status;
-	bool killed = WIFSIGNALED(status);
-	char name[SIGNAL_NAME_SIZE];
-
-	event_log_add(&job->events, "child_exited", "{s:o, s:o}", "code",
-		      killed ? json_null() : json_integer(WEXITSTATUS(status)), "signal",
-		      killed ? json_string(signal_name_format(WTERMSIG(status), name))
-			     : json_null());
-	event.child.wait_status = status;
-	event.child.mapped_status = signal_rules_map_wait_status(rules, status);
-	event.child.resumes =
-		profile_is_resume_code(job->profile.profile,
-				       wait_status_exit_code(event.child.mapped_status));
-	if (job->tracker)
-		judge_last_files(job, &event);
-	else
-		job_post(job, event);
-}
-
-/* What has happened before decides how its end is judged. And nobody may look at its files between
- * the moment when it is reaped and that judgement: its writers would seem to have vanished. */
-static void reap_children(struct job *job)
-{
-	job_take_steps(job);
-	if (!child_reap(&job->child, on_process_reaped, job))
-		job_look_at_outlived(job);
-	else if (!job_adopt_detached(job) && !job_is_outlived(job))
-		job_judge_end(job);
-}
-
 bool job_slurm_script_ended(const struct job *job)
 {
 	return job->slurm_script > 0 && getppid() != job->slurm_script;
@@ -401,7 +283,7 @@ void job_on_signal(void *arg, const struct signalfd_siginfo *info)
 
 	as.ssi_signo = (uint32_t)signal;
 	if (signal == SIGCHLD)
-		reap_children(job);
+		job_reap_children(job);
 	else if (signal != 0)
 		job_post_signal(job,
 				(struct job_event){

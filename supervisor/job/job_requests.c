@@ -23,14 +23,15 @@ static void on_request_sending(void *arg)
 	job_post(job, (struct job_event){.kind = JOB_EV_SENDING, .by_flag = job->ask.by_flag});
 	if (job->tracker)
 		tracker_requested(job->tracker);
-	rank_watch_begin(&job->ranks,
-			 RANK_PROGRESS_PATIENCE_MS + (profile ? profile->patience_ms : 0));
+	rank_progress_begin(&job->ranks,
+			    RANK_PROGRESS_PATIENCE_MS + (profile ? profile->patience_ms : 0),
+			    clock_monotonic_ms());
 }
 
 static void on_request_sent(void *arg, const struct rank *ranks, size_t count, size_t expected)
 {
 	struct job *job = arg;
-	bool more = job->ranks.progress.count > 0;
+	bool more = job->ranks.count > 0;
 	bool by_signal = !job->ask.by_flag && job->ask.method != REQUEST_COMMAND;
 	const char *how = job->ask.by_flag ? "flag" : by_signal ? "signal" : "command";
 	char buffer[SIGNAL_NAME_SIZE];
@@ -56,21 +57,21 @@ static void on_request_sent(void *arg, const struct rank *ranks, size_t count, s
 		      save_reason_name(request_table_cause(&job->model.requests)), "again", more);
 	job_post_with(job, (struct job_event){.kind = JOB_EV_ASKED}, NULL,
 		      json_pack("{s:s, s:o, s:b}", "event", "asked", "pids", list, "again", more));
-	rank_watch_add(&job->ranks, ranks, count, expected);
+	rank_progress_follow(&job->ranks, ranks, count, expected);
 }
 
 json_t *job_rank_progress_json(const struct job *job)
 {
 	bool asking = job_is_asking(&job->model);
 
-	return rank_progress_json(&job->ranks.progress, asking,
-				  !asking && job->model.asking.answered, clock_monotonic_ms());
+	return rank_progress_json(&job->ranks, asking, !asking && job->model.asking.answered,
+				  clock_monotonic_ms());
 }
 
 static void on_rank_news(void *arg, const char *line)
 {
 	struct job *job = arg;
-	const struct rank_progress *ranks = &job->ranks.progress;
+	const struct rank_progress *ranks = &job->ranks;
 	json_t *reply = job_rank_progress_json(job);
 
 	event_log_add(&job->events, "rank_progress", "{s:s, s:I, s:I, s:I}", "text", line, "asked",
@@ -108,29 +109,10 @@ size_t job_list_writers(void *arg, pid_t *pids, size_t most, size_t *savers)
 	return count;
 }
 
-static size_t count_polling_processes(void *arg)
-{
-	struct job *job = arg;
-	struct progress_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
-
-	return page ? progress_page_count_polling(page) : 0;
-}
-
-static void raise_request_flag(void *arg)
-{
-	struct job *job = arg;
-	struct progress_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
-
-	if (page)
-		progress_page_request(page);
-}
-
 void job_end_flag(struct job *job, bool answered)
 {
-	struct progress_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
-
-	if (page)
-		progress_page_end_request(page, answered, clock_monotonic_ms());
+	if (job->ask.page)
+		progress_page_end_request(job->ask.page, answered, clock_monotonic_ms());
 }
 
 bool job_has_sent_sigterm(const struct job *job, pid_t pid, int64_t since_ms)
@@ -158,7 +140,7 @@ static enum profile_target select_target(const struct job *job)
 
 void job_prepare_requests(struct job *job)
 {
-	job->ranks = (struct rank_watch){
+	job->ranks = (struct rank_progress){
 		.loop = &job->loop,
 		.tracker = job->tracker,
 		.signal = job->rules.request_signal,
@@ -175,15 +157,13 @@ void job_prepare_requests(struct job *job)
 		.whom = select_target(job),
 		.command = job->options->checkpoint_command,
 		.environment = (const char *const *)job->environment.pairs,
-		.inherited = job->inherited,
+		.page = job->tracker ? tracker_page(job->tracker) : NULL,
 		.callbacks =
 			{
 				.on_request_sending = on_request_sending,
 				.asked = on_request_sent,
 				.on_request_failed = on_request_failed,
 				.writers = job_list_writers,
-				.count_polling_processes = count_polling_processes,
-				.raise = raise_request_flag,
 				.arg = job,
 			},
 	};

@@ -40,7 +40,7 @@ static int check_directory(struct job *job, const char **advice, struct err *err
 	return job->options->directory_chosen ? workspace_prepare(&job->workspace, err) : 0;
 }
 
-static int refuse_directory(struct job *job, char reason[160])
+static int refuse_directory(struct job *job)
 {
 	const char *advice;
 	struct err err;
@@ -52,43 +52,25 @@ static int refuse_directory(struct job *job, char reason[160])
 		job->store = NULL;
 		return 0;
 	}
-	log_error("%s: %s", err.text, advice);
-	text_set(reason, 160, err.text);
+	err_set(&job->refusal, err.kind, "%s: %s", err.text, advice);
 	return err.kind == ERR_NO_SPACE ? EXIT_OWN_FAILURE : EXIT_CONFIGURATION;
 }
 
-/* Under --strict, a part that could not be set up keeps the job from starting. The failure itself
- * has been logged. */
-static int refuse_strictly(const struct job *job, char reason[160])
+/* 0, or the exit code with which the job is not started, for the reason in job->refusal: this
+ * command, which is to leave no job in the store where it is mistyped; this directory; or, under
+ * --strict, a part that could not be set up, as was logged. */
+static int check_start(struct job *job)
 {
-	if (!job->options->strict || !job->reports.failed)
-		return 0;
-	log_error("not started: --strict turns the failure above into an error");
-	text_set(reason, 160, "--strict turns a failure there into an error");
-	return EXIT_CONFIGURATION;
-}
-
-/* A mistyped command is to leave no job in the store. */
-static int refuse_command(struct job *job, char reason[160])
-{
-	int refused = command_check(job->options->command[0], job->workspace.directory,
-				    &job->command_err);
-
-	job->command_refused = refused != 0;
-	if (refused)
-		text_set(reason, 160, job->command_err.text);
-	return refused;
-}
-
-/* 0, or the exit code with which the job is not started: this command, in this directory; the
- * reason is logged, and put into `reason`. */
-static int job_check_start(struct job *job, char reason[160])
-{
-	int refused = refuse_command(job, reason);
+	int refused =
+		command_check(job->options->command[0], job->workspace.directory, &job->refusal);
 
 	if (!refused)
-		refused = refuse_directory(job, reason);
-	return refused ? refused : refuse_strictly(job, reason);
+		refused = refuse_directory(job);
+	if (refused || !job->options->strict || !job->reports.failed)
+		return refused;
+	err_set(&job->refusal, ERR_FAILED,
+		"not started: --strict turns the failure above into an error");
+	return EXIT_CONFIGURATION;
 }
 
 /* --- job_precedent --- */
@@ -176,7 +158,7 @@ void job_close(struct job *job)
 	sigterm_hold_release(&job->sigterm_hold);
 	tracker_free(job->tracker);
 	checkpoint_request_release(&job->ask);
-	rank_progress_release(&job->ranks.progress);
+	rank_progress_release(&job->ranks);
 	control_socket_close(job->control);
 	session_close(&job->session);
 	signals_close(&job->signals, &job->loop);
@@ -344,17 +326,12 @@ static struct claim_event begin_attempt(struct job *job)
 	return claim;
 }
 
-static void refuse_start(struct job *job, int code)
+/* `why`: NULL: it is logged already. */
+static void refuse_start(struct job *job, int code, const struct err *why)
 {
-	job_post(job, (struct job_event){.kind = JOB_EV_RESTORE_FAILED, .code = code});
-}
-
-/* What was found before the restore. */
-static int log_refusal(const struct job *job)
-{
-	if (job->command_refused)
-		log_error("%s", job->command_err.text);
-	return job->refused;
+	if (why)
+		log_error("%s", why->text);
+	job_post(job, (struct job_event){.kind = JOB_EV_START_FAILED, .code = code});
 }
 
 static void say_no_room(struct job *job, const struct err *err)
@@ -372,19 +349,19 @@ static void say_no_room(struct job *job, const struct err *err)
 static void on_resume_done(void *arg)
 {
 	struct job *job = arg;
-	int code = 0;
+	int code = job->refused;
 
 	if (job->loop.stopped)
 		return;
 	/* Where it was refused before, the other members have been told. */
+	if (code)
+		return refuse_start(job, code, &job->refusal);
 	if (job->resume_failed)
-		code = job->refused ? log_refusal(job) : refuse_start_without_resume(job);
+		code = refuse_start_without_resume(job);
 	else if (resume_log_decision(&job->resume_request, &job->resume, &job->events))
 		code = EXIT_NO_PROGRESS;
-	if (code) {
-		refuse_start(job, code);
-		return;
-	}
+	if (code)
+		return refuse_start(job, code, NULL);
 	resume_log(&job->resume_request, &job->resume, &job->events);
 	if (job->resume.no_room || job->resume.no_answer)
 		say_no_room(job, &job->resume.full);
@@ -402,16 +379,8 @@ void job_note_child(struct job *job)
 	session_note(&job->session, SESSION_PROCESS, process_identity(job->child.pid));
 }
 
-/* By the text: one that is written in two ways is warned of once too seldom. */
-static bool is_same_store(const char *a, const char *b)
-{
-	auto_free char *first = storage_directory(a), *second = storage_directory(b);
-
-	return first && second ? text_equal(first, second) : text_equal(a, b);
-}
-
-/* It concerns the runs of the same job in the same store: they would go on from less than it has
- * saved. One of another job has to do with none of it, and a directory that it holds is locked. */
+/* It concerns the runs of the same job: they would go on from less than it has saved. One of
+ * another job has to do with none of it, and a directory that it holds is locked. */
 static void warn_of_orphans(const struct job *job)
 {
 	auto_(session_list_release) struct session_list orphans = {0};
@@ -420,7 +389,7 @@ static void warn_of_orphans(const struct job *job)
 	for (size_t i = 0; i < orphans.count; i++) {
 		const struct session_info *orphan = &orphans.items[i];
 
-		if (!*orphan->store || !job->store || is_same_store(orphan->store, job->store))
+		if (!*orphan->store || !job->store || text_equal(orphan->store, job->store))
 			log_warn("an earlier run of job %s, whose supervisor was killed, still "
 				 "runs here (process %d), and is not saved: end it",
 				 orphan->job, (int)orphan->job_pid);
@@ -430,20 +399,19 @@ static void warn_of_orphans(const struct job *job)
 /* The command was started before anybody knew that it saves: it goes on, but this must be seen. */
 static void report_late_refusal(struct job *job)
 {
-	if ((job->resume.in_use || job->resume.runs_here) &&
-	    expectation_starts_another_run(job->options->command)) {
-		log_note("checkpoints are saved by the run that this command has started");
-	} else if (job->resume.runs_here) {
-		job->reports.failed = true;
-		log_error("nothing of this run is saved: %s", job->resume_err.text);
-	} else if (job->resume.in_use) {
-		job->reports.failed = true;
-		log_error("nothing of this run is saved: %s, and both write there: end one, and "
-			  "start it with its own --checkpoint-dir",
-			  job->resume_err.text);
-	} else {
+	const char *help =
+		job->resume.in_use ? ", and both write there: end one, and start it with "
+				     "its own --checkpoint-dir"
+				   : "";
+
+	if (!job->resume.in_use && !job->resume.runs_here) {
 		report_our_failure(&job->reports, "checkpoints will not be saved",
 				   &job->resume_err);
+	} else if (expectation_starts_another_run(job->options->command)) {
+		log_note("checkpoints are saved by the run that this command has started");
+	} else {
+		job->reports.failed = true;
+		log_error("nothing of this run is saved: %s%s", job->resume_err.text, help);
 	}
 	event_log_add(&job->events, "claim_failed", "{s:s}", "why", job->resume_err.text);
 	job->store = NULL;
@@ -455,22 +423,20 @@ static void on_late_claim_done(void *arg)
 	struct job_event event = {.kind = JOB_EV_CLAIMED};
 
 	job_note_child(job);
-	/* Each complete checkpoint tries again. */
-	if (job->resume_failed &&
-	    (job->resume_err.kind == ERR_NO_SPACE ||
-	     (job->resume.no_answer && resume_may_answer_later(&job->resume_err)))) {
+	if (!job->resume_failed) {
+		resume_log(&job->resume_request, &job->resume, &job->events);
+		event.claim = begin_attempt(job);
+	} else if (job->resume_err.kind == ERR_NO_SPACE ||
+		   (job->resume.no_answer && resume_may_answer_later(&job->resume_err))) {
+		/* Each complete checkpoint tries again. */
 		say_no_room(job, &job->resume_err);
 		event.claim = (struct claim_event){.phase = ATTEMPT_UNCLAIMED, .step = -1};
-		job_post(job, event);
-		return;
-	}
-	if (job->resume_failed)
+	} else {
 		report_late_refusal(job);
-	else
-		resume_log(&job->resume_request, &job->resume, &job->events);
-	job_say_unsaid(job);
-	event.claim = job->resume_failed ? (struct claim_event){.phase = ATTEMPT_NONE}
-					 : begin_attempt(job);
+		event.claim.phase = ATTEMPT_NONE;
+	}
+	if (event.claim.phase != ATTEMPT_UNCLAIMED)
+		job_say_unsaid(job);
 	job_post(job, event);
 }
 
@@ -496,7 +462,6 @@ void job_begin_resume(struct job *job)
 {
 	const struct job_config *options = job->options;
 	auto_free char *directory = NULL;
-	char reason[160] = "";
 
 	job->expected = job_expects_checkpoints(job);
 	job->rules = job_rules_from(job);
@@ -509,10 +474,9 @@ void job_begin_resume(struct job *job)
 	event_log_add(&job->events, "started", "{s:s, s:s?, s:s, s:i}", "job", job->name.text,
 		      "store", job->store, "checkpoint_dir", directory, "supervisor_pid",
 		      (int)getpid());
-	job->refused = job_check_start(job, reason);
+	job->refused = check_start(job);
 	if (job->refused && (!job->store || job->gang.members == 1)) {
-		refuse_start(job, log_refusal(job));
-		return;
+		return refuse_start(job, job->refused, &job->refusal);
 	}
 	if (!job->store) {
 		/* A command that saves nothing needs none: then it is said at the first checkpoint.
@@ -549,17 +513,13 @@ void job_begin_resume(struct job *job)
 	};
 	job->resume_request.says_place =
 		job->resume_request.if_known && expectation_is_called_training(options->command);
-	text_set(job->resume_request.refused, sizeof(job->resume_request.refused), reason);
+	if (job->refused)
+		text_set(job->resume_request.refused, sizeof(job->resume_request.refused),
+			 job->refusal.text);
 	workers_run(job->workers, resume_worker, on_resume_done, job);
 }
 
 /* --- launching --- */
-
-static void fail_launch(struct job *job, int code, const struct err *err)
-{
-	log_error("%s", err->text);
-	job_post(job, (struct job_event){.kind = JOB_EV_LAUNCH_FAILED, .code = code});
-}
 
 /* A checkpoint that lies there already, and is not in the store, is saved at once. */
 static void post_launched(struct job *job)
@@ -647,8 +607,7 @@ void job_launch_child(struct job *job)
 	if (has_shim && child_environment_add_shim(&job->environment, channel, &err) < 0) {
 		if (job->options->shim == SHIM_USE_ON) {
 			err_wrap(&err, "--shim on");
-			fail_launch(job, EXIT_CONFIGURATION, &err);
-			return;
+			return refuse_start(job, EXIT_CONFIGURATION, &err);
 		}
 		log_note("without the shim (%s): completeness is judged from the directory alone",
 			 err.text);
@@ -661,8 +620,7 @@ void job_launch_child(struct job *job)
 	status_line_share();
 	warn_of_orphans(job);
 	if (child_spawn(&options, &job->child, &err) < 0) {
-		fail_launch(job, job->child.exit_code, &err);
-		return;
+		return refuse_start(job, job->child.exit_code, &err);
 	}
 	job_note_child(job);
 	event_log_add(&job->events, "launched", "{s:i}", "pid", (int)job->child.pid);

@@ -9,9 +9,9 @@ static int64_t clamp(int64_t value, int64_t least, int64_t most)
 	return value < least ? least : value > most ? most : value;
 }
 
-struct deadline_budget deadline_budget_split(const struct deadline_budget_facts *facts)
+struct deadline_budget deadline_budget_split(int64_t now_ms, int64_t deadline_ms, int64_t upload_ms)
 {
-	int64_t window = facts->deadline_ms - facts->now_ms;
+	int64_t window = deadline_ms - now_ms;
 	int64_t margin, upload, stop;
 	struct deadline_budget budget;
 
@@ -24,28 +24,24 @@ struct deadline_budget deadline_budget_split(const struct deadline_budget_facts 
 	 * measured yet: a fifth of the time. At least a tenth, because a job that saves until the
 	 * last moment needs it to exit.
 	 */
-	upload = facts->upload_ms < 0 ? window / 5
-				      : clamp(2 * facts->upload_ms, window / 10, window / 2);
+	upload = upload_ms < 0 ? window / 5 : clamp(2 * upload_ms, window / 10, window / 2);
 	stop = clamp(window / 20, window < 1000 ? window / 20 : 50, 5000);
 
-	budget.commit_until_ms = facts->now_ms + window - margin;
+	budget.commit_until_ms = now_ms + window - margin;
 	budget.stop_until_ms =
-		clamp(budget.commit_until_ms - upload, facts->now_ms, budget.commit_until_ms);
-	budget.ask_until_ms =
-		clamp(budget.stop_until_ms - stop, facts->now_ms, budget.stop_until_ms);
+		clamp(budget.commit_until_ms - upload, now_ms, budget.commit_until_ms);
+	budget.ask_until_ms = clamp(budget.stop_until_ms - stop, now_ms, budget.stop_until_ms);
 	return budget;
 }
 
-int64_t deadline_budget_kill_ms(const struct deadline_budget *budget,
-				const struct kill_facts *facts)
+int64_t deadline_budget_kill_ms(const struct deadline_budget *budget, int64_t told_ms, bool pending,
+				int64_t closed_ms)
 {
 	int64_t commit_ms = budget->commit_until_ms;
-	int64_t since_ms = facts->told_ms, half_ms;
+	int64_t since_ms = closed_ms > told_ms ? closed_ms : told_ms, half_ms;
 
-	if (!facts->pending && facts->closed_ms == 0)
+	if (!pending && closed_ms == 0)
 		return commit_ms;
-	if (facts->closed_ms > since_ms)
-		since_ms = facts->closed_ms;
 	half_ms = since_ms + (commit_ms - since_ms) / 2;
 	return half_ms > budget->stop_until_ms ? half_ms : budget->stop_until_ms;
 }
@@ -136,11 +132,8 @@ int64_t preemption_forecast_next_save_ms(const struct preemption_facts *facts)
 /* The next save is complete early enough to be uploaded, after the one that is pending. */
 static bool next_save_fits(const struct preemption_facts *facts)
 {
-	struct deadline_budget_facts time = {
-		.deadline_ms = facts->window_ms,
-		.upload_ms = facts->upload_ms,
-	};
-	struct deadline_budget budget = deadline_budget_split(&time);
+	struct deadline_budget budget =
+		deadline_budget_split(0, facts->window_ms, facts->upload_ms);
 	int64_t gap = facts->save_gap_ms, window = facts->window_ms;
 	int64_t spare = (gap < window ? gap : window) / SPARE_SHARE;
 	int64_t due = preemption_forecast_next_save_ms(facts), begin;
@@ -179,56 +172,9 @@ enum preemption_plan preemption_forecast_choose(const struct preemption_facts *f
 	return PREEMPTION_NOTHING;
 }
 
-/* " (save takes 12 s, upload 30 s; the notice gives 2 min 0 s)", or which of them is not known.
- * Returns `buffer`. */
-static const char *format_durations(const struct preemption_facts *facts, char *buffer,
-				    size_t capacity)
+static const char *known_time(int64_t duration_ms, char *buffer, size_t capacity)
 {
-	char save[32], upload[32], window[32];
-
-	text_duration(facts->save_ms, save, sizeof(save));
-	text_duration(facts->upload_ms, upload, sizeof(upload));
-	text_duration(facts->window_ms, window, sizeof(window));
-	if (facts->save_ms < 0 && facts->upload_ms < 0)
-		snprintf(buffer, capacity, " (save and upload times not known yet)");
-	else if (facts->save_ms < 0)
-		snprintf(buffer, capacity,
-			 " (upload takes %s, save time not known yet; the notice gives %s)", upload,
-			 window);
-	else if (facts->upload_ms < 0)
-		snprintf(buffer, capacity,
-			 " (save takes %s, upload time not known yet; the notice gives %s)", save,
-			 window);
-	else
-		snprintf(buffer, capacity, " (save takes %s, upload %s; the notice gives %s)", save,
-			 upload, window);
-	return buffer;
-}
-
-static const char *format_remaining(const struct preemption_facts *facts, char *buffer,
-				    size_t capacity)
-{
-	char rest[32], window[32];
-
-	text_duration(facts->rest_ms, rest, sizeof(rest));
-	text_duration(facts->window_ms, window, sizeof(window));
-	if (facts->rest_ms < 0)
-		snprintf(buffer, capacity, "upload time not known yet");
-	else
-		snprintf(buffer, capacity, "upload takes %s; the notice gives %s", rest, window);
-	return buffer;
-}
-
-static const char *format_due(const struct preemption_facts *facts, char *buffer, size_t capacity)
-{
-	int64_t due = preemption_forecast_next_save_ms(facts);
-	char time[32];
-
-	if (due > 0)
-		snprintf(buffer, capacity, "in %s", text_duration(due, time, sizeof(time)));
-	else
-		snprintf(buffer, capacity, "now");
-	return buffer;
+	return duration_ms < 0 ? "an unknown time" : text_duration(duration_ms, buffer, capacity);
 }
 
 /* Neither a fresh checkpoint nor the rest of a pending upload fits. */
@@ -249,50 +195,31 @@ static const char *why_nothing(const struct preemption_facts *facts)
 const char *preemption_forecast_format_plan(const struct preemption_facts *facts, char *buffer,
 					    size_t capacity)
 {
-	char detail[160], due[48];
+	static const char *const plans[] = {
+		[PREEMPTION_SAVE] = "a fresh checkpoint",
+		[PREEMPTION_AWAIT_SAVE] = "wait for the save in progress",
+		[PREEMPTION_AWAIT_NEXT] = "wait for the next save, due in ",
+		[PREEMPTION_AWAIT_FIRST] = "wait for the first save, which may come in time",
+		[PREEMPTION_FINISH_UPLOAD] = "upload the newest complete checkpoint",
+	};
+	static const char trains_on[] = "the job trains on until no further save is due in time; "
+					"the next one is due in ";
+	enum preemption_plan plan = preemption_forecast_choose(facts);
+	bool next = plan == PREEMPTION_AWAIT_NEXT, uploads = plan == PREEMPTION_FINISH_UPLOAD;
+	char due[32], save[32], upload[32], window[32];
 
-	switch (preemption_forecast_choose(facts)) {
-	case PREEMPTION_SAVE:
-		snprintf(buffer, capacity, "plan: a fresh checkpoint%s",
-			 format_durations(facts, detail, sizeof(detail)));
-		break;
-	case PREEMPTION_AWAIT_SAVE:
-		snprintf(buffer, capacity,
-			 "plan: wait for the save in progress; the job cannot be asked for another "
-			 "checkpoint%s",
-			 format_durations(facts, detail, sizeof(detail)));
-		break;
-	case PREEMPTION_AWAIT_NEXT:
-		if (facts->trains_on)
-			snprintf(buffer, capacity,
-				 "plan: the job trains on until no further save is due in time "
-				 "(the next one is due %s); it cannot be asked for a checkpoint%s",
-				 format_due(facts, due, sizeof(due)),
-				 format_durations(facts, detail, sizeof(detail)));
-		else
-			snprintf(buffer, capacity,
-				 "plan: wait for the next save, due %s; the job cannot be asked "
-				 "for a "
-				 "checkpoint%s",
-				 format_due(facts, due, sizeof(due)),
-				 format_durations(facts, detail, sizeof(detail)));
-		break;
-	case PREEMPTION_AWAIT_FIRST:
-		snprintf(buffer, capacity,
-			 "plan: wait for the first save, which may come in time; the job cannot be "
-			 "asked for a checkpoint%s",
-			 format_durations(facts, detail, sizeof(detail)));
-		break;
-	case PREEMPTION_FINISH_UPLOAD:
-		snprintf(buffer, capacity, "plan: upload the newest complete checkpoint (%s); %s",
-			 format_remaining(facts, detail, sizeof(detail)),
-			 facts->can_ask ? "then try a fresh one"
-					: "the job cannot be asked for a fresh one");
-		break;
-	case PREEMPTION_NOTHING:
+	if (plan == PREEMPTION_NOTHING) {
 		snprintf(buffer, capacity, "plan: %s", why_nothing(facts));
-		break;
+		return buffer;
 	}
+	text_duration(preemption_forecast_next_save_ms(facts), due, sizeof(due));
+	snprintf(buffer, capacity, "plan: %s%s%s%s (save takes %s, upload %s; the notice gives %s)",
+		 next && facts->trains_on ? trains_on : plans[plan], next ? due : "",
+		 uploads && facts->can_ask ? ", then try a fresh one" : "",
+		 facts->can_ask ? "" : "; the job cannot be asked for a fresh one",
+		 known_time(facts->save_ms, save, sizeof(save)),
+		 known_time(uploads ? facts->rest_ms : facts->upload_ms, upload, sizeof(upload)),
+		 text_duration(facts->window_ms, window, sizeof(window)));
 	return buffer;
 }
 

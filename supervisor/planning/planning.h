@@ -79,14 +79,6 @@ int64_t checkpoint_interval_smooth(int64_t known_ms, int64_t newest_ms);
  * clock.
  */
 
-struct deadline_budget_facts {
-	int64_t now_ms;
-	/* the end of the machine */
-	int64_t deadline_ms;
-	/* how long the last snapshot took from complete to committed; -1: none measured yet */
-	int64_t upload_ms;
-};
-
 struct deadline_budget {
 	/* latest moment to wait for a save that has not begun */
 	int64_t ask_until_ms;
@@ -97,20 +89,11 @@ struct deadline_budget {
 	int64_t commit_until_ms;
 };
 
-/* now <= ask <= stop <= commit <= deadline. If the deadline has passed, all are now. */
-struct deadline_budget deadline_budget_split(const struct deadline_budget_facts *facts);
-
-/* A job that was told to end and goes on. */
-struct kill_facts {
-	int64_t told_ms; /* when it got its SIGTERM */
-	bool pending;    /* a complete checkpoint is not durable */
-	/*
-	 * All that it was writing is closed since then, and its end would prove that complete; 0:
-	 * not so. Whether it handles SIGTERM says nothing more: it may be between two files all the
-	 * same.
-	 */
-	int64_t closed_ms;
-};
+/* now <= ask <= stop <= commit <= deadline, the end of the machine. If that has passed, all are
+ * now. `upload_ms`: how long the last snapshot took from complete to committed; -1: none measured
+ * yet. */
+struct deadline_budget deadline_budget_split(int64_t now_ms, int64_t deadline_ms,
+					     int64_t upload_ms);
 
 /*
  * When to tell the other processes of a job that has not ended, of which `since_ms` its main
@@ -125,9 +108,13 @@ int64_t deadline_budget_rest_ms(int64_t since_ms, int64_t kill_ms, bool saving);
  * it has the time that the upload does not need, at least half of the time since it was told, and
  * half of the time since it closed its last file: it is killed once it has been still for as long
  * as there is left.
+ *
+ * It got its SIGTERM at `told_ms`. `pending`: a complete checkpoint is not durable. `closed_ms`:
+ * all that it was writing is closed since then, and its end would prove that complete; 0: not so.
+ * Whether it handles SIGTERM says nothing more: it may be between two files all the same.
  */
-int64_t deadline_budget_kill_ms(const struct deadline_budget *budget,
-				const struct kill_facts *facts);
+int64_t deadline_budget_kill_ms(const struct deadline_budget *budget, int64_t told_ms, bool pending,
+				int64_t closed_ms);
 
 /* --- deadline_budget.c: what a preemption costs --- */
 
@@ -202,45 +189,6 @@ int64_t preemption_forecast_window_of(const char *cloud);
 
 /* --- save_pace.c: how far durability is behind --- */
 
-/* PURE. How far durability is behind: for how long a complete checkpoint has been waiting to become
- * durable. Times are milliseconds of the monotonic clock. */
-
-struct recovery_point {
-	/* since when a complete checkpoint waits to become durable; 0: none waits */
-	int64_t waiting_ms;
-	int64_t next_ms;  /* since when one behind it waits too; 0: none */
-	int64_t usual_ms; /* time from complete to durable, smoothed; -1: not known yet */
-	bool said;        /* warned, since it last fell behind */
-};
-
-void recovery_point_note_complete(struct recovery_point *point, int64_t now_ms);
-/* A checkpoint that was complete since `completed_ms` has become durable. `newest`: there is no
- * newer one. */
-void recovery_point_note_durable(struct recovery_point *point, int64_t completed_ms, bool newest,
-				 int64_t now_ms);
-
-/* A checkpoint has waited for longer than max(60 s, 3 times the usual time). */
-bool recovery_point_is_behind(const struct recovery_point *point, int64_t now_ms);
-/* When that will be so if nothing happens; CLOCK_NEVER: nothing waits. */
-int64_t recovery_point_due_ms(const struct recovery_point *point);
-
-/* "durable: step 1200, 4 min ago; the upload has fallen behind". `step` -1: unknown. `durable_ms`:
- * when the durable checkpoint was complete; 0: nothing is durable. Returns `buffer`. */
-const char *recovery_point_format(const struct recovery_point *point, int64_t step,
-				  int64_t durable_ms, int64_t now_ms, char *buffer,
-				  size_t capacity);
-
-/* Of the durable checkpoint, when the job has ended. */
-struct durable_age {
-	bool restored;    /* it was there at the start, and this attempt has added none */
-	int64_t age_ms;   /* from its last write, or from the start, to the job's end */
-	int64_t step;     /* -1: unknown */
-	int64_t reported; /* the job's newest step when it was complete; -1: it reported none */
-	int64_t last;     /* and at the end; -1: it reported none */
-	int64_t newest;   /* step of the newest complete checkpoint; -1: unknown */
-	bool local;       /* the newest complete one is not durable, and lies on this machine */
-};
-
 /*
  * What of an attempt's work is in no snapshot, in time: from the last write to what is durable, or
  * else from the launch, to the end of the work. Nobody sees a job stop its work. It ends
@@ -262,13 +210,6 @@ int64_t recovery_point_lost_ms(const struct attempt_work *work);
 /* What of it is durable. The rest of its time until the exit went into the last save and the exit.
  */
 int64_t recovery_point_kept_ms(const struct attempt_work *work);
-
-/* Steps after it, which are lost; -1: unknown. */
-int64_t recovery_point_lost_steps(const struct durable_age *durable);
-/* "step 160, 3.0 s before the end; 15 steps later are lost", or "are not durable" where some of
- * them lie on this machine. Returns `buffer`. */
-const char *recovery_point_format_age(const struct durable_age *durable, char *buffer,
-				      size_t capacity);
 
 /* --- save_pace.c: how often the job saves --- */
 

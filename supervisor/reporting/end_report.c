@@ -14,83 +14,65 @@
 #define DURABLE_TEXT 200
 #define CONTINUE_TEXT 280
 
-static bool has_durable(const struct run_facts *run)
+/* The run, and what more than one sentence needs. */
+struct ending {
+	const struct run_facts *run;
+	const struct end_facts *end;
+	bool has_durable; /* something is */
+	bool restored;    /* this attempt has added no checkpoint to it */
+	bool pending;     /* the newest complete checkpoint is in no snapshot */
+	/* ... but its step is: what is not are files with fixed names, which were written over */
+	bool lacks_fixed_names;
+	/* The save under way when the job died has cut off one of these: what is here is a set of
+	 * two saves, from which nobody is to go on. */
+	bool is_cut_off;
+	/* It is here to go on from. Of a gang, what one machine has is nothing to go on from. */
+	bool is_local;
+	int64_t exited_ms;
+	int64_t lost_steps; /* after what is durable; -1: unknown */
+};
+
+/* The name of a checkpoint may count epochs where the job reports steps: then the report counts. */
+static int64_t count_lost_steps(const struct ending *ending)
 {
-	return !snapshot_id_is_none(run->durable);
+	const struct job_model *model = ending->run->model;
+	int64_t step = model->durable.step, reported = model->durable.reported_step;
+	int64_t last = ending->run->view.directory.reported_step;
+	bool counts_the_same = step >= 0 && step <= reported + 1 && 2 * step >= reported;
+	int64_t kept = counts_the_same ? step : reported;
+
+	if (reported >= 0 && last >= 0)
+		return last > kept ? last - kept : 0;
+	/* What came after the newest checkpoint is not known. */
+	if (model->any_complete && step >= 0 && model->newest.step > step)
+		return model->newest.step - step;
+	return -1;
 }
 
-/* The newest complete checkpoint is in no snapshot, but in the directory. Of a gang, what one
- * machine has is nothing to go on from. */
-static bool has_local(const struct run_facts *run)
-{
-	return job_has_pending(run->model) && !run->rules->of_gang;
-}
-
-/* What is durable has the step of the newest checkpoint; what is not are files with fixed names,
- * which were written over meanwhile. */
-static bool lacks_fixed_names(const struct run_facts *run)
+static struct ending ending_of(const struct run_facts *run, const struct end_facts *end)
 {
 	const struct job_model *model = run->model;
-
-	return job_has_pending(model) && model->newest.step >= 0 &&
-	       model->durable.step == model->newest.step;
-}
-
-/* The save under way when the job died has cut off one of the fixed names: what is here is a set of
- * two saves, from which nobody is to go on. */
-static bool is_cut_off(const struct run_facts *run, const struct end_facts *end)
-{
-	return end->torn->first && step_of_path(end->torn->first) < 0 && lacks_fixed_names(run);
-}
-
-/* Where it is, and how to have it; "": it is not here. The caller frees. */
-static char *local_text(const struct run_facts *run, const struct end_facts *end)
-{
-	const char *directory = run->directory;
-	auto_free char *word = NULL, *store = NULL;
-	char step[40] = "";
-
-	if (!has_local(run) || is_cut_off(run, end))
-		return text_copy("");
-	if (run->model->newest.step >= 0 && !lacks_fixed_names(run))
-		snprintf(step, sizeof(step), " (step %lld)", (long long)run->model->newest.step);
-	if (run->model->snapshots.superseded)
-		return text_format(". Its newest checkpoint%s lies in %s; the attempt that has "
-				   "taken over goes on without it",
-				   step, directory);
-	if (!run->store)
-		return text_format(". Its newest checkpoint%s lies in %s: the same command goes on "
-				   "from it there",
-				   step, directory);
-	word = text_shell_word(directory);
-	store = text_shell_word(run->store);
-	return text_format(". Its newest checkpoint%s lies in %s: the same command goes on from it "
-			   "there, and `reprieve save %s --job %s --store %s` makes it durable",
-			   step, directory, word, run->job, store);
-}
-
-static int64_t exited_ms(const struct run_facts *run)
-{
-	return run->model->flush.began_ms > 0 ? run->model->flush.began_ms : clock_monotonic_ms();
-}
-
-static struct durable_age age_of_durable(const struct run_facts *run)
-{
-	const struct job_model *model = run->model;
-	bool restored =
-		snapshot_id_compare(run->durable, run->from) == 0 || model->durable.as_of_start;
-
-	return (struct durable_age){
-		.restored = restored,
-		.age_ms = exited_ms(run) -
-			  (restored ? model->launched_ms : model->durable.written_ms),
-		.step = model->durable.step,
-		.reported = model->durable.reported_step,
-		.last = run->view.directory.reported_step,
-		.newest = model->any_complete && !lacks_fixed_names(run) ? model->newest.step : -1,
-		.local = has_local(run),
+	const char *torn = end->torn ? end->torn->first : NULL;
+	struct ending ending = {
+		.run = run,
+		.end = end,
+		.has_durable = !snapshot_id_is_none(run->durable),
+		.restored = snapshot_id_compare(run->durable, run->from) == 0 ||
+			    model->durable.as_of_start,
+		.pending = job_has_pending(model),
+		.exited_ms =
+			model->flush.began_ms > 0 ? model->flush.began_ms : clock_monotonic_ms(),
 	};
+
+	ending.lacks_fixed_names = ending.pending && model->newest.step >= 0 &&
+				   model->durable.step == model->newest.step;
+	ending.is_cut_off = torn && step_of_path(torn) < 0 && ending.lacks_fixed_names;
+	ending.is_local = ending.pending && !run->rules->of_gang;
+	ending.lost_steps = count_lost_steps(&ending);
+	return ending;
 }
+
+/* --- what is counted --- */
 
 /* When the job was told to end; 0: it ended by itself, or whoever ended it told only the job. */
 static int64_t told_ms(const struct run_facts *run, const struct outcome *outcome)
@@ -106,32 +88,25 @@ static int64_t told_ms(const struct run_facts *run, const struct outcome *outcom
 	return preempted || outcome_is_interrupt(facts->wait_status) ? model->told_ms : 0;
 }
 
-static struct attempt_work work_of(const struct run_facts *run, const struct outcome *outcome)
-{
-	const struct job_model *model = run->model;
-	struct durable_age durable = age_of_durable(run);
-	int64_t told = told_ms(run, outcome);
-
-	return (struct attempt_work){
-		.launched_ms = model->launched_ms,
-		.exited_ms = exited_ms(run),
-		.written_ms = durable.restored ? 0 : model->durable.written_ms,
-		.told_ms = told,
-		.killed = model->killed,
-		.answered = model->asking.answered && told == model->asking.sent_ms,
-		.lost_steps = recovery_point_lost_steps(&durable),
-	};
-}
-
 /* What `reprieve report` counts with. */
-static void log_ended_event(struct reports *reports, const struct run_facts *run,
-			    const struct outcome *outcome)
+static void log_ended_event(struct reports *reports, const struct ending *ending)
 {
-	struct attempt_work work = work_of(run, outcome);
+	const struct run_facts *run = ending->run;
+	const struct outcome *outcome = &ending->end->outcome;
+	int64_t told = told_ms(run, outcome);
+	struct attempt_work work = {
+		.launched_ms = run->model->launched_ms,
+		.exited_ms = ending->exited_ms,
+		.written_ms = ending->restored ? 0 : run->model->durable.written_ms,
+		.told_ms = told,
+		.killed = run->model->killed,
+		.answered = run->model->asking.answered && told == run->model->asking.sent_ms,
+		.lost_steps = ending->lost_steps,
+	};
 	char id[SNAPSHOT_ID_TEXT];
 	json_t *line = json_pack("{s:s, s:i, s:s?}", "outcome", outcome_name(outcome), "exit_code",
 				 outcome->exit_code, "durable",
-				 has_durable(run) ? snapshot_id_format(run->durable, id) : NULL);
+				 ending->has_durable ? snapshot_id_format(run->durable, id) : NULL);
 
 	if (run->model->facts.launched && run->saves) {
 		json_object_set_new(line, "kept", json_seconds(recovery_point_kept_ms(&work)));
@@ -140,19 +115,30 @@ static void log_ended_event(struct reports *reports, const struct run_facts *run
 	event_log_add(reports->events, "ended", "o", line);
 }
 
-/* "000001-000012 (step 160, 3.0 s before the end; 15 steps later are lost)", or "nothing". */
-static void format_durable(const struct run_facts *run, char text[DURABLE_TEXT])
+/* --- parts of sentences --- */
+
+/* "000001-000012 (step 160, 3.0 s before the end; 15 steps later are lost)", or "nothing". Steps
+ * that lie on this machine are not lost. */
+static void format_durable(const struct ending *ending, char text[DURABLE_TEXT])
 {
+	const struct run_facts *run = ending->run;
 	const struct job_model *model = run->model;
-	struct durable_age durable = age_of_durable(run);
-	bool restored = durable.restored;
+	int64_t since_ms = ending->restored ? model->launched_ms : model->durable.written_ms;
+	int64_t lost = ending->lost_steps;
 	/* Other members have saved it for this one, which knows nothing of its step. */
-	bool of_others = run->rules->of_gang && !model->any_complete &&
-			 snapshot_id_compare(run->durable, run->from) != 0;
-	char id[SNAPSHOT_ID_TEXT], age[160];
+	bool of_others = run->rules->of_gang && !model->any_complete && !ending->restored;
+	char id[SNAPSHOT_ID_TEXT], step[40] = "", steps[64] = "", age[32];
 
 	snapshot_id_format(run->durable, id);
-	if (!has_durable(run))
+	if (model->durable.step >= 0)
+		snprintf(step, sizeof(step), "step %lld, ", (long long)model->durable.step);
+	if (lost == 0)
+		text_set(steps, sizeof(steps), "; no step is lost");
+	if (lost > 0)
+		snprintf(steps, sizeof(steps), "; %lld step%s later %s %s", (long long)lost,
+			 lost == 1 ? "" : "s", lost == 1 ? "is" : "are",
+			 ending->is_local ? "not durable" : "lost");
+	if (!ending->has_durable)
 		text_set(text, DURABLE_TEXT, "nothing");
 	else if (model->facts.launched && model->newest.curves_only && !run->rules->of_gang &&
 		 run->fresh)
@@ -160,165 +146,70 @@ static void format_durable(const struct run_facts *run, char text[DURABLE_TEXT])
 			 "%s (only files that are written all the time, as curves; no checkpoint "
 			 "was complete)",
 			 id);
-	else if (!model->facts.launched || of_others ||
-		 (!restored && model->durable.written_ms == 0))
+	else if (!model->facts.launched || of_others || since_ms == 0)
 		text_set(text, DURABLE_TEXT, id);
 	else
-		snprintf(text, DURABLE_TEXT, "%s (%s)", id,
-			 recovery_point_format_age(&durable, age, sizeof(age)));
+		snprintf(text, DURABLE_TEXT, "%s (%s%s%s before the end%s)", id, step,
+			 ending->restored ? "as of the start, " : "",
+			 text_duration(ending->exited_ms - since_ms, age, sizeof(age)), steps);
 }
 
-/* Why it is in no snapshot, and what helps; "": it is not because of how the job writes. The caller
- * frees. */
-static char *written_over_text(const struct run_facts *run, const struct end_facts *end)
+/* Why the newest work is in no snapshot, and what helps; "": that is not known. The caller frees.
+ */
+static char *why_not_durable(const struct reports *reports, const struct ending *ending)
 {
+	const struct run_facts *run = ending->run;
 	const struct job_model *model = run->model;
+	bool fails = ending->pending && model->snapshots.failing;
 	bool fixed = !model->any_complete || model->newest.step < 0 ||
-		     run->view.directory.holds_less || lacks_fixed_names(run);
+		     run->view.directory.holds_less || ending->lacks_fixed_names;
+	char patience[32], given_up[80] = "";
 
-	static const char advice[] =
-		"; save under numbered names, or write beside them and rename all at the end, or "
-		"let a signal ask for the save (--checkpoint-signal)";
-	char quiet[32];
-
-	if (is_cut_off(run, end))
-		return text_copy(": its last save was cut off");
-	if (!fixed || !end->lacks_newest)
-		return text_copy("");
-	if (has_durable(run) && !age_of_durable(run).restored)
-		return text_format(": its files were written again before a snapshot held them%s",
-				   advice);
-	return text_format(": its files were written again before all of them had been left alone "
-			   "for %s (--quiet-time), so that no snapshot holds a whole save%s",
-			   text_duration(run->rules->quiet_ms, quiet, sizeof(quiet)), advice);
-}
-
-/* What the store has said last, whose first words may be far above; "": it does not fail. The
- * caller frees. */
-static char *failure_text(const struct reports *reports, const struct run_facts *run)
-{
-	const char *failure = reports->store_failure.text;
-
-	if (!job_has_pending(run->model) || !run->model->snapshots.failing || !*failure)
-		return text_copy("");
-	return text_format(": %s", failure);
-}
-
-static void log_not_durable(const struct run_facts *run, const struct end_facts *end,
-			    const char *durable, const char *failure, const char *over,
-			    const char *local)
-{
-	bool pending = job_has_pending(run->model);
-	const char *torn = pending ? NULL : end->torn->first;
-	char why[80] = "", patience[32];
-
-	if (run->model->flush.given_up && run->rules->of_gang)
-		snprintf(why, sizeof(why), ": nothing came of it at all members within %s",
+	if (model->flush.given_up)
+		snprintf(given_up, sizeof(given_up),
+			 ": nothing more became durable within %s (--flush-time)",
 			 text_duration(run->rules->flush_ms, patience, sizeof(patience)));
-	else if (run->model->flush.given_up)
-		snprintf(why, sizeof(why), ": the store accepted nothing for %s (--flush-time)",
-			 text_duration(run->rules->flush_ms, patience, sizeof(patience)));
-	else if (pending && run->model->flush.refused)
-		text_set(why, sizeof(why), ": the store has refused it, and would again");
-	log_warn("the job has exited, but %s in %s is NOT durable%s%s%s; durable: %s (exit %d)%s",
-		 torn                     ? torn
-		 : lacks_fixed_names(run) ? "what it wrote last under fixed names"
-					  : "its newest checkpoint",
-		 run->directory, why, failure, over, durable, end->outcome.exit_code, local);
+	return text_format("%s%s%s%s", given_up, fails ? ": " : "",
+			   fails ? reports->store_failure.text : "",
+			   ending->is_cut_off ? ": its last save was cut off"
+			   : fixed && ending->end->lacks_newest
+				   ? ": its files were written again before a snapshot held them; "
+				     "save under numbered names, or write beside them and rename "
+				     "all at the end, or let a signal ask for the save "
+				     "(--checkpoint-signal)"
+				   : "");
 }
 
-static void log_torn_files(const struct run_facts *run, const struct torn_files *torn)
+/* Where it is, and how to have it; "": it is not here. The caller frees. */
+static char *local_text(const struct ending *ending)
 {
-	char more[40] = "";
+	const struct run_facts *run = ending->run;
+	auto_free char *word = text_shell_word(run->directory), *way = NULL;
+	auto_free char *store = run->store ? text_shell_word(run->store) : NULL;
+	char step[40] = "";
 
-	if (!torn->first)
-		return;
-	if (torn->count > 1)
-		snprintf(more, sizeof(more), " and %zu more", torn->count - 1);
-	log_warn("%s%s in %s %s in no snapshot (%s%s); the next start there may move %s aside",
-		 torn->first, more, run->directory, torn->count > 1 ? "are" : "is",
-		 torn->count > 1 ? "of the first: " : "", torn->why,
-		 torn->count > 1 ? "them" : "it");
-}
-
-/* Another directory helps only a job that saves in another one. */
-static void log_nothing_written(const struct reports *reports, const struct run_facts *run,
-				const struct end_facts *end, const char *how)
-{
-	const char *elsewhere = reports->save_place.elsewhere;
-	char place[512];
-
-	if (elsewhere)
-		log_error("%s, and the newest work is NOT durable: nothing was written to %s, but "
-			  "to %s; %s (exit %d)",
-			  how, run->directory,
-			  save_place_directory(elsewhere, run->directory, place, sizeof(place)),
-			  save_place_elsewhere_is_refused(reports)
-				  ? "the warning above says what helps"
-				  : "set --checkpoint-dir to where the job saves",
-			  end->outcome.exit_code);
+	if (!ending->is_local || ending->is_cut_off)
+		return text_copy("");
+	if (run->model->newest.step >= 0 && !ending->lacks_fixed_names)
+		snprintf(step, sizeof(step), " (step %lld)", (long long)run->model->newest.step);
+	if (run->model->snapshots.superseded)
+		way = text_copy("; the attempt that has taken over goes on without it");
+	else if (store)
+		way = text_format(": the same command goes on from it there, and `reprieve save %s "
+				  "--job %s --store %s` makes it durable",
+				  word, run->job, store);
 	else
-		log_error("%s, and the newest work is NOT durable: the job has not saved yet: "
-			  "nothing was written to %s (exit %d)",
-			  how, run->directory, end->outcome.exit_code);
-}
-
-enum end_line end_line_of(enum outcome_kind kind, unsigned facts)
-{
-	enum {
-		ANY = ~0U,
-		KIND_PREEMPTED = 1 << OUTCOME_PREEMPTED,
-		KIND_LOST = 1 << OUTCOME_NOT_DURABLE
-	};
-	// clang-format off
-	static const struct {
-		unsigned kinds, with, without;
-		enum end_line line;
-	} rows[] = {
-		{KIND_PREEMPTED, 0, END_NOTICED, END_LEFT_EARLY},
-		{KIND_PREEMPTED, 0, 0, END_PREEMPTED},
-		{KIND_LOST, END_PARTS_MISSING, 0, END_GANG_LOST},
-		{KIND_LOST, END_ALL_DURABLE, END_NOTICED, END_STRICT},
-		{KIND_LOST, 0, END_LAUNCHED, END_NOT_STARTED},
-		{KIND_LOST, END_WROTE_NOTHING, END_HAS_DURABLE, END_NOTHING_WRITTEN},
-		{KIND_LOST, 0, 0, END_WORK_LOST},
-		{ANY, END_LAUNCHED | END_MANAGED, END_ALL_DURABLE, END_NEWEST_LOST},
-		{1 << OUTCOME_FINISHED, END_LAUNCHED | END_MANAGED | END_HAS_DURABLE, 0, END_FINISHED},
-		{ANY, END_LAUNCHED | END_MANAGED | END_HAS_DURABLE, 0, END_SURVIVES},
-		{1 << OUTCOME_STOPPED, END_LAUNCHED | END_NOTICED, END_MANAGED | END_SAVES_ELSEWHERE, END_STOPPED_UNSAVED},
-	};
-	// clang-format on
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if ((rows[i].kinds & 1U << kind) && (facts & rows[i].with) == rows[i].with &&
-		    !(facts & rows[i].without))
-			return rows[i].line;
-	return END_SILENT;
-}
-
-static enum end_line line_of(const struct reports *reports, const struct run_facts *run,
-			     const struct end_facts *end)
-{
-	const struct outcome_facts *facts = &run->model->facts;
-	bool wrote_nothing = !run->model->any_complete && end->directory_is_empty;
-
-	if (facts->refusal)
-		return END_SILENT;
-	return end_line_of(end->outcome.kind,
-			   (facts->launched ? END_LAUNCHED : 0) |
-				   (facts->managed ? END_MANAGED : 0) |
-				   (facts->noticed ? END_NOTICED : 0) |
-				   (facts->all_durable ? END_ALL_DURABLE : 0) |
-				   (has_durable(run) ? END_HAS_DURABLE : 0) |
-				   (run->model->gang.lost ? END_PARTS_MISSING : 0) |
-				   (wrote_nothing ? END_WROTE_NOTHING : 0) |
-				   (reports->save_place.elsewhere ? END_SAVES_ELSEWHERE : 0));
+		way = text_copy(": the same command goes on from it there");
+	return text_format(". Its newest checkpoint%s lies in %s%s", step, run->directory, way);
 }
 
 /* A scheduler that starts this job again keeps its name; a new submission has another one. */
-static const char *how_to_continue(const struct run_facts *run, char text[CONTINUE_TEXT])
+static const char *how_to_continue(const struct ending *ending, char text[CONTINUE_TEXT])
 {
-	if (!has_durable(run))
+	const struct run_facts *run = ending->run;
+
+	text_set(text, CONTINUE_TEXT, "Run the same command again to continue from there");
+	if (!ending->has_durable)
 		text_set(text, CONTINUE_TEXT,
 			 "Run the same command again: it starts from the beginning");
 	else if (run->goes_back)
@@ -331,87 +222,131 @@ static const char *how_to_continue(const struct run_facts *run, char text[CONTIN
 			 "command with --job %.*s%s",
 			 (int)(run->stem > 0 ? run->stem : strlen(run->job)), run->job,
 			 run->stem > 0 ? " in this element of another array" : "");
-	else
-		text_set(text, CONTINUE_TEXT, "Run the same command again to continue from there");
 	return text;
 }
 
-static void say_line(const struct reports *reports, const struct run_facts *run,
-		     const struct end_facts *end, enum end_line line)
-{
-	int code = end->outcome.exit_code, status = run->model->facts.wait_status;
-	const char *how = run->model->facts.noticed ? "preempted" : "ended";
-	char durable[DURABLE_TEXT], again[CONTINUE_TEXT];
-	auto_free char *local = local_text(run, end), *failure = failure_text(reports, run);
-	auto_free char *over = written_over_text(run, end);
+/* --- sentences --- */
 
-	format_durable(run, durable);
-	how_to_continue(run, again);
-	switch (line) {
-	case END_LEFT_EARLY:
-		log_note("the job has exited soon after it was asked for a checkpoint, so it may "
-			 "not have finished; durable: %s. %s (exit %d)",
-			 durable, again, code);
+static void log_torn_files(const struct run_facts *run, const struct torn_files *torn)
+{
+	bool many = torn->count > 1;
+	char more[40] = "";
+
+	if (!torn->first)
 		return;
-	case END_PREEMPTED:
-		log_note("preempted; durable: %s. %s (exit %d)", durable, again, code);
-		return;
-	case END_GANG_LOST:
+	if (many)
+		snprintf(more, sizeof(more), " and %zu more", torn->count - 1);
+	log_warn("%s%s in %s %s in no snapshot (%s%s); the next start there may move %s aside",
+		 torn->first, more, run->directory, many ? "are" : "is",
+		 many ? "of the first: " : "", torn->why, many ? "them" : "it");
+}
+
+/* What the exit code says is durable, is not. */
+static void log_work_lost(const struct reports *reports, const struct ending *ending)
+{
+	const struct run_facts *run = ending->run;
+	const struct outcome_facts *facts = &run->model->facts;
+	const char *how = facts->noticed ? "preempted" : "ended";
+	auto_free char *why = why_not_durable(reports, ending), *local = local_text(ending);
+	int code = ending->end->outcome.exit_code;
+	char durable[DURABLE_TEXT];
+
+	format_durable(ending, durable);
+	if (run->model->gang.lost)
 		log_error("the job has finished here, but the members' parts make no whole: it is "
 			  "NOT durable; durable: %s; start all (exit %d)",
 			  durable, code);
-		return;
-	case END_STRICT:
+	else if (facts->all_durable && !facts->noticed)
 		log_error("the job has finished, but --strict turns the failure above into an "
 			  "error; durable: %s (exit %d)",
 			  durable, code);
-		return;
-	case END_NOT_STARTED:
+	else if (!facts->launched)
 		log_error("preempted before the job was started: what it saved last was not seen "
 			  "in the store. Run the same command again (exit %d)",
 			  code);
+	else if (!run->model->any_complete && ending->end->directory_is_empty &&
+		 !ending->has_durable)
+		log_error("%s, and the newest work is NOT durable: the job has not saved yet: "
+			  "nothing was written to %s (exit %d)",
+			  how, run->directory, code);
+	else
+		log_error("%s, and the newest work is NOT durable%s; durable: %s (exit %d)%s", how,
+			  why, durable, code, local);
+}
+
+/* The job ended by itself. */
+static void log_newest_lost(const struct reports *reports, const struct ending *ending)
+{
+	const struct run_facts *run = ending->run;
+	auto_free char *why = why_not_durable(reports, ending), *local = local_text(ending);
+	const char *torn = ending->pending ? NULL : ending->end->torn->first;
+	char durable[DURABLE_TEXT];
+
+	format_durable(ending, durable);
+	log_warn("the job has exited, but %s in %s is NOT durable%s; durable: %s (exit %d)%s",
+		 torn                        ? torn
+		 : ending->lacks_fixed_names ? "what it wrote last under fixed names"
+					     : "its newest checkpoint",
+		 run->directory, why, durable, ending->end->outcome.exit_code, local);
+}
+
+/* It can go on from what is durable. */
+static void log_survives(const struct ending *ending, const char *how)
+{
+	char durable[DURABLE_TEXT], again[CONTINUE_TEXT];
+
+	format_durable(ending, durable);
+	log_note("%s; durable: %s. %s (exit %d)", how, durable, how_to_continue(ending, again),
+		 ending->end->outcome.exit_code);
+}
+
+/* One sentence for each outcome, as far as there is something to say. */
+static void say_end(const struct reports *reports, const struct ending *ending)
+{
+	const struct run_facts *run = ending->run;
+	const struct outcome_facts *facts = &run->model->facts;
+	enum outcome_kind kind = ending->end->outcome.kind;
+	char durable[DURABLE_TEXT];
+
+	if (facts->refusal)
 		return;
-	case END_NOTHING_WRITTEN:
-		log_nothing_written(reports, run, end, how);
-		return;
-	case END_WORK_LOST:
-		log_error("%s, and the newest work is NOT durable%s%s; durable: %s (exit %d)%s",
-			  how, failure, over, durable, code, local);
-		return;
-	case END_NEWEST_LOST:
-		log_not_durable(run, end, durable, failure, over, local);
-		return;
-	case END_FINISHED:
-		log_note("the job ended with 0; durable: %s, in %s", durable, run->store);
-		return;
-	case END_SURVIVES:
-		log_note("the job %s; durable: %s. %s (exit %d)",
-			 WIFSIGNALED(status) || outcome_is_interrupt(status)
-				 ? "was ended by a signal"
-				 : "has failed",
-			 durable, again, code);
-		return;
-	case END_STOPPED_UNSAVED:
+	if (kind == OUTCOME_PREEMPTED) {
+		log_survives(ending, facts->noticed ? "preempted"
+						    : "the job has exited soon after it was asked "
+						      "for a checkpoint, so it may not have "
+						      "finished");
+	} else if (kind == OUTCOME_NOT_DURABLE) {
+		log_work_lost(reports, ending);
+	} else if (facts->launched && facts->managed && !facts->all_durable) {
+		log_newest_lost(reports, ending);
+	} else if (facts->launched && facts->managed && ending->has_durable) {
+		format_durable(ending, durable);
+		if (kind == OUTCOME_FINISHED)
+			log_note("the job ended with 0; durable: %s, in %s", durable, run->store);
+		else
+			log_survives(ending,
+				     WIFSIGNALED(facts->wait_status) ||
+						     outcome_is_interrupt(facts->wait_status)
+					     ? "the job was ended by a signal"
+					     : "the job has failed");
+	} else if (kind == OUTCOME_STOPPED && facts->launched && facts->noticed &&
+		   !facts->managed && !reports->save_place.elsewhere) {
 		log_note("the job was told to end before it had saved: nothing was written to %s "
 			 "(if elsewhere: --checkpoint-dir) (exit %d)",
-			 run->directory, code);
-		return;
-	case END_SILENT:
-		return;
+			 run->directory, ending->end->outcome.exit_code);
 	}
 }
 
 void report_end(struct reports *reports, const struct run_facts *run, const struct end_facts *end)
 {
-	enum end_line line = line_of(reports, run, end);
+	struct ending ending = ending_of(run, end);
 
 	if (run->model->facts.launched) {
 		log_torn_files(run, end->torn);
-		save_place_say_at_end(reports, line == END_NOTHING_WRITTEN,
-				      end->outcome.kind == OUTCOME_NOT_DURABLE);
+		save_place_say_at_end(reports, run, end->outcome.kind == OUTCOME_NOT_DURABLE);
 	}
-	log_ended_event(reports, run, &end->outcome);
-	say_line(reports, run, end, line);
+	log_ended_event(reports, &ending);
+	say_end(reports, &ending);
 }
 
 json_t *end_record(const struct run_facts *run, const struct outcome *outcome)
@@ -423,9 +358,10 @@ json_t *end_record(const struct run_facts *run, const struct outcome *outcome)
 	char id[SNAPSHOT_ID_TEXT];
 
 	about = json_pack("{s:i, s:s?, s:b, s:b, s:b}", "exit_code", outcome->exit_code, "newest",
-			  has_durable(run) ? snapshot_id_format(run->durable, id) : NULL, "crashed",
-			  crashed, "checkpoint_complete", run->model->any_complete, "launched",
-			  facts->launched);
+			  !snapshot_id_is_none(run->durable) ? snapshot_id_format(run->durable, id)
+							     : NULL,
+			  "crashed", crashed, "checkpoint_complete", run->model->any_complete,
+			  "launched", facts->launched);
 	if (run->model->measured.save_ms >= 0)
 		json_object_set_new(about, "save_ms", json_integer(run->model->measured.save_ms));
 	if (run->model->launched_ms > 0)

@@ -120,9 +120,6 @@ void report_sentence(struct reports *reports, enum job_sentence sentence, const 
 void display_follow(struct reports *reports, const struct job_model *model,
 		    int64_t upload_began_ms);
 void display_end(struct reports *reports);
-/* The upload under way, with its rate; false: there is none. */
-bool display_upload(const struct reports *reports, const struct job_view *view,
-		    struct progress_facts *facts);
 
 /* --- save_place.c --- */
 #define SAVE_PLACE_PATIENCE_MS 60000
@@ -138,21 +135,14 @@ void save_place_note_elsewhere(struct reports *reports, const char *path);
 /* Something was written to this path in the directory. False: by a run that the command has
  * started. */
 bool save_place_note_write(struct reports *reports, const char *path);
-/* What it has saved last elsewhere, and --checkpoint-dir with that directory would be refused. */
-bool save_place_elsewhere_is_refused(const struct reports *reports);
-/* At the end of a job that was launched. `place`, `unsaved`: the last line says where it has saved
- * instead, or that its newest work is not durable. */
-void save_place_say_at_end(struct reports *reports, bool place, bool unsaved);
+/* At the end of a job that was launched. `unsaved`: the last line says that its newest work is not
+ * durable. */
+void save_place_say_at_end(struct reports *reports, const struct run_facts *run, bool unsaved);
 
 /* --- status_report.c --- */
-/* Owned by the report, as it is made; NULL: there is none. */
-struct status_parts {
-	json_t *counters, *labels, *sources, *rank_progress, *gang;
-	const struct training_progress *training; /* the job's own report; borrowed */
-};
-
+/* `training`: the job's own report; NULL: there is none. The caller's. */
 json_t *status_report(const struct reports *reports, enum run_look look,
-		      struct status_parts *parts); /* the caller's */
+		      const struct training_progress *training);
 
 /* --- end_report.c --- */
 struct end_facts {
@@ -161,35 +151,6 @@ struct end_facts {
 	bool lacks_newest; /* no snapshot could hold the newest checkpoint, by how it writes */
 	bool directory_is_empty; /* or is not there */
 };
-
-/* The sentence that ends a run; exactly one. */
-enum end_line {
-	END_SILENT,
-	END_LEFT_EARLY, /* it was asked to save, and exited */
-	END_PREEMPTED,
-	END_GANG_LOST, /* the members' parts make no whole */
-	END_STRICT,    /* finished, with a failure of ours under --strict */
-	END_NOT_STARTED,
-	END_NOTHING_WRITTEN, /* preempted before any save */
-	END_WORK_LOST,       /* preempted, and the newest save is not durable */
-	END_NEWEST_LOST,     /* ended by itself, and the newest save is not durable */
-	END_FINISHED,
-	END_SURVIVES,        /* it failed, and all that it saved is durable */
-	END_STOPPED_UNSAVED, /* told to end, before any save */
-};
-/* What decides it, beside the outcome. */
-enum end_fact {
-	END_LAUNCHED = 1,
-	END_MANAGED = 2, /* checkpoints were seen */
-	END_NOTICED = 4,
-	END_ALL_DURABLE = 8,
-	END_HAS_DURABLE = 16, /* something is */
-	END_PARTS_MISSING = 32,
-	END_WROTE_NOTHING = 64,
-	END_SAVES_ELSEWHERE = 128,
-};
-/* PURE. `facts`: a set of enum end_fact. */
-enum end_line end_line_of(enum outcome_kind kind, unsigned facts);
 
 void report_end(struct reports *reports, const struct run_facts *run, const struct end_facts *end);
 /* PURE. What is recorded of it for later attempts. Owned by the caller. */

@@ -128,88 +128,69 @@ bool save_place_is_elsewhere(const struct reports *reports)
 
 /* The directory to name with --checkpoint-dir. False, with the reason where there is one: it would
  * be refused at the next start, as a script may save beside itself. */
-static bool find_better_place(const struct reports *reports, char *place, size_t size,
-			      const char **advice, struct err *why)
+static bool find_better_place(const struct reports *reports, const struct run_facts *run,
+			      char *place, size_t size, const char **advice, struct err *why)
 {
-	struct run_facts run = reports->look(reports->arg, LOOK_AT_MODEL);
+	const struct directory_check check = {
+		.directory = place,
+		.store = run->store,
+		.runtime = run->runtime,
+		.command = run->command,
+	};
 
 	*why = (struct err){0};
 	*advice = "";
-	save_place_directory(reports->save_place.elsewhere, run.directory, place, size);
+	save_place_directory(reports->save_place.elsewhere, run->directory, place, size);
 	if (reports->save_place.saved_here)
-		cut_to_common(place, run.directory);
+		cut_to_common(place, run->directory);
 	if (!place[1] && reports->save_place.saved_here)
 		return false;
-	return !run.command ||
-	       directory_check_ask(
-		       &(struct directory_check){
-			       .directory = place,
-			       .store = run.store,
-			       .runtime = run.runtime,
-			       .command = run.command,
-		       },
-		       advice, why) == 0;
-}
-
-bool save_place_elsewhere_is_refused(const struct reports *reports)
-{
-	const char *advice;
-	char place[512];
-	struct err why;
-
-	return reports->save_place.elsewhere &&
-	       !find_better_place(reports, place, sizeof(place), &advice, &why);
+	return !run->command || directory_check_ask(&check, advice, why) == 0;
 }
 
 /* --- the hint --- */
 
-static void say_nowhere(struct reports *reports)
+static void say_nowhere(struct reports *reports, const struct run_facts *run)
 {
-	struct run_facts run = reports->look(reports->arg, LOOK_AT_MODEL);
 	char watched[512], time[32];
 
-	text_elide(watched, sizeof(watched), run.directory);
+	text_elide(watched, sizeof(watched), run->directory);
 	log_warn("nothing was saved in %s within %s: set --checkpoint-dir to where the job saves",
 		 watched,
-		 text_duration(run.view.now_ms - run.model->launched_ms, time, sizeof(time)));
-	event_log_add(reports->events, "saves_nothing", "{s:s}", "watched", run.directory);
+		 text_duration(run->view.now_ms - run->model->launched_ms, time, sizeof(time)));
+	event_log_add(reports->events, "saves_nothing", "{s:s}", "watched", run->directory);
 }
 
-static void say_elsewhere(struct reports *reports)
+static void say_elsewhere(struct reports *reports, const struct run_facts *run)
 {
-	struct run_facts run = reports->look(reports->arg, LOOK_AT_MODEL);
 	const char *path = reports->save_place.elsewhere, *name = strrchr(path, '/'), *advice;
-	bool here = reports->save_place.saved_here, ended = run.model->flush.began_ms > 0;
+	bool here = reports->save_place.saved_here;
 	char own[512], place[512], watched[512];
 	struct err why;
-	bool good = find_better_place(reports, place, sizeof(place), &advice, &why);
+	bool good = find_better_place(reports, run, place, sizeof(place), &advice, &why);
 	auto_free char *word = text_shell_word(place);
-	auto_free char *how = good && here ? text_format(": %s holds both", place)
-			      : good       ? text_format("--checkpoint-dir %s", word)
-			      : here       ? text_copy("")
-					   : text_format("%s; %s", why.text, advice);
+	auto_free char *how = good ? text_format("--checkpoint-dir %s", word)
+				   : text_format("%s; %s", why.text, advice);
 
-	save_place_directory(path, run.directory, own, sizeof(own));
-	text_elide(watched, sizeof(watched), run.directory);
+	save_place_directory(path, run->directory, own, sizeof(own));
+	text_elide(watched, sizeof(watched), run->directory);
+	name = name ? name + 1 : path;
 	if (here)
 		log_warn("the job also saves in %s (%s), which is not watched: set "
-			 "--checkpoint-dir to one directory for all%s",
-			 own, name ? name + 1 : path, how);
-	else if (ended)
+			 "--checkpoint-dir to one directory for all%s%s%s",
+			 own, name, good ? ": " : "", good ? place : "", good ? " holds both" : "");
+	else if (run->model->flush.began_ms > 0)
 		log_warn("%s is durable: the job has saved in %s, and nothing in %s, which is "
 			 "watched (%s)",
-			 snapshot_id_is_none(run.durable) ? "nothing of this run" : "nothing new",
+			 snapshot_id_is_none(run->durable) ? "nothing of this run" : "nothing new",
 			 own, watched, how);
 	else
 		log_warn("the job saves %s in %s, and nothing in %s, which is watched. If its "
 			 "checkpoints are there: %s",
-			 name ? name + 1 : path, own, watched, how);
+			 name, own, watched, how);
 	event_log_add(reports->events, here ? "saves_also_elsewhere" : "saves_elsewhere",
-		      "{s:s, s:s}", "watched", run.directory, "path", path);
-	if (here)
-		reports->save_place.said_also = true;
-	else
-		reports->save_place.said_elsewhere = true;
+		      "{s:s, s:s}", "watched", run->directory, "path", path);
+	*(here ? &reports->save_place.said_also : &reports->save_place.said_elsewhere) = true;
 }
 
 /* --- what comes in --- */
@@ -227,32 +208,36 @@ static bool was_seen(struct path_list *files, const char *path)
 	return false;
 }
 
+/* Beside the saves in the directory: would this file be missed on another machine? */
+static bool would_be_missed(const struct run_facts *run, const char *path)
+{
+	char place[512];
+
+	save_place_directory(path, run->directory, place, sizeof(place));
+	cut_to_common(place, run->directory);
+	return (is_numbered(path) || (checkpoint_ending_traits(path) & ENDING_IS_WEIGHTS)) &&
+	       !is_among_data(path + (place[1] ? strlen(place) : 0));
+}
+
 void save_place_note_elsewhere(struct reports *reports, const char *path)
 {
 	struct run_facts run = reports->look(reports->arg, LOOK_AT_MODEL);
-	bool again = was_seen(&reports->save_place.files, path), numbered = is_numbered(path);
-	bool is_weights = checkpoint_ending_traits(path) & ENDING_IS_WEIGHTS, says;
-	char place[512];
+	bool again = was_seen(&reports->save_place.files, path);
+	bool checkpoint = again || is_numbered(path), here = reports->save_place.saved_here, news;
 
-	if (reports->save_place.saved_here) {
-		save_place_directory(path, run.directory, place, sizeof(place));
-		cut_to_common(place, run.directory);
-		says = !reports->save_place.said_also && again && (numbered || is_weights) &&
-		       !is_among_data(path + (place[1] ? strlen(place) : 0));
-	} else if (numbered || again) {
-		says = !reports->save_place.checkpoints_elsewhere;
-	} else {
-		says = !reports->save_place.elsewhere;
-	}
-	reports->save_place.checkpoints_elsewhere |= numbered || again;
-	if (!says)
+	if (here)
+		news = !reports->save_place.said_also && again && would_be_missed(&run, path);
+	else
+		news = checkpoint ? !reports->save_place.checkpoints_elsewhere
+				  : !reports->save_place.elsewhere;
+	reports->save_place.checkpoints_elsewhere |= checkpoint;
+	if (!news)
 		return;
 	free(reports->save_place.elsewhere);
 	reports->save_place.elsewhere = text_copy(path);
 	text_to_line(reports->save_place.elsewhere);
-	if (reports->save_place.saved_here ||
-	    (!reports->save_place.said_elsewhere && (numbered || again || !found_here(&run))))
-		say_elsewhere(reports);
+	if (here || (!reports->save_place.said_elsewhere && (checkpoint || !found_here(&run))))
+		say_elsewhere(reports, &run);
 }
 
 bool save_place_note_write(struct reports *reports, const char *path)
@@ -271,7 +256,7 @@ static void on_patience_over(struct timer *timer)
 
 	if (run.model->state == JOB_RUNNING && run.expected && !reports->save_place.saved_here &&
 	    !reports->save_place.said_elsewhere && !found_here(&run) && has_waited(&run))
-		say_nowhere(reports);
+		say_nowhere(reports, &run);
 }
 
 void save_place_expect(struct reports *reports)
@@ -281,21 +266,17 @@ void save_place_expect(struct reports *reports)
 		 clock_monotonic_ms() + SAVE_PLACE_PATIENCE_MS);
 }
 
-void save_place_say_at_end(struct reports *reports, bool place, bool unsaved)
+void save_place_say_at_end(struct reports *reports, const struct run_facts *run, bool unsaved)
 {
-	struct run_facts run = reports->look(reports->arg, LOOK_AT_MODEL);
-	bool found = found_here(&run);
+	bool found = found_here(run);
 
 	if (reports->save_place.saved_here)
 		return;
-	if (reports->save_place.elsewhere && (save_place_is_elsewhere(reports) || !found)) {
-		if (!place)
-			say_elsewhere(reports);
-		return;
-	}
+	if (reports->save_place.elsewhere && (save_place_is_elsewhere(reports) || !found))
+		say_elsewhere(reports, run);
 	/* A job that fails at its start, or a short one that was only recognised, owes nothing. */
-	if (!unsaved && run.expected && !found &&
-	    (has_waited(&run) || (run.rules->expects_saves &&
-				  wait_status_exit_code(run.model->facts.wait_status) == 0)))
-		say_nowhere(reports);
+	else if (!unsaved && run->expected && !found &&
+		 (has_waited(run) || (run->rules->expects_saves &&
+				      wait_status_exit_code(run->model->facts.wait_status) == 0)))
+		say_nowhere(reports, run);
 }

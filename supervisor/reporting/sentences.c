@@ -12,6 +12,7 @@
 
 /* What a row may tell. */
 struct told {
+	struct reports *reports;
 	struct run_facts run;
 	const char *text;
 	const struct snapshot_outcome *snapshot;
@@ -38,34 +39,26 @@ void report_no_store(struct reports *reports, const char *what)
 	reports->no_store = (struct err){0};
 }
 
-static const char *forecast_loss(const struct told *told, char *buffer, size_t capacity)
-{
-	struct preemption_facts facts = run_facts_forecast(&told->run);
-
-	return preemption_forecast_format_loss(&facts, buffer, capacity);
-}
-
 /* --- the plan, and asking --- */
 
-static void plan(struct reports *reports, const struct told *told)
+static void plan(const struct told *told)
 {
 	const struct job_model *model = told->run.model;
 	char text[256];
 
 	log_note("%s", preemption_forecast_format_plan(&model->plan.facts, text, sizeof(text)));
-	event_log_add(reports->events, "plan", "{s:s}", "text", text);
+	event_log_add(told->reports->events, "plan", "{s:s}", "text", text);
 }
 
-static void not_asked(struct reports *reports, const struct told *told)
+static void not_asked(const struct told *told)
 {
-	(void)reports;
 	log_note("the job is not asked for a checkpoint%s: its newest complete one is used, once "
 		 "no further save is due in time",
 		 told->run.ask_chosen ? " (--checkpoint-signal none)"
 				      : ", because no way to ask it is known");
 }
 
-static void cannot_ask(struct reports *reports, const struct told *told)
+static void cannot_ask(const struct told *told)
 {
 	const struct run_facts *run = &told->run;
 	bool retries = run->model->state == JOB_CHECKPOINTING && !run->asks_by_command;
@@ -83,57 +76,54 @@ static void cannot_ask(struct reports *reports, const struct told *told)
 		log_note("cannot ask the job for a checkpoint: %s%s", told->text, what);
 	else
 		log_warn("cannot ask the job for a checkpoint: %s%s", told->text, what);
-	event_log_add(reports->events, "request_failed", "{s:s}", "why", told->text);
+	event_log_add(told->reports->events, "request_failed", "{s:s}", "why", told->text);
 }
 
 /* Said once: it is so at each interval. */
-static void no_way_to_ask(struct reports *reports, const struct told *told)
+static void no_way_to_ask(const struct told *told)
 {
-	(void)told;
-	if (reports->said_no_way)
+	if (told->reports->said_no_way)
 		return;
-	reports->said_no_way = true;
+	told->reports->said_no_way = true;
 	log_warn("the job is not asked for a checkpoint: no way to ask it is known; those that it "
 		 "saves count (`reprieve explain python`)");
 }
 
-static void saving_quietly(struct reports *reports, const struct told *told)
+static void saving_quietly(const struct told *told)
 {
-	event_log_add(reports->events, "saving", "{s:s}", "path", told->text);
+	event_log_add(told->reports->events, "saving", "{s:s}", "path", told->text);
 }
 
-static void saving(struct reports *reports, const struct told *told)
+static void saving(const struct told *told)
 {
 	log_note("the job is saving %s", told->text);
-	saving_quietly(reports, told);
+	saving_quietly(told);
 }
 
-static void complete(struct reports *reports, const struct told *told)
+static void complete(const struct told *told)
 {
-	event_log_add(reports->events, "checkpoint_complete", "{s:o}", "step",
+	event_log_add(told->reports->events, "checkpoint_complete", "{s:o}", "step",
 		      json_integer_or_null(told->run.model->newest.step));
 }
 
-static void saved(struct reports *reports, const struct told *told)
+static void saved(const struct told *told)
 {
 	const struct job_model *model = told->run.model;
 	/* SIGTERM was passed on as to any command, and nothing in the job handles it. */
 	bool by_itself = model->asking.forwarded && model->plan.made && !model->plan.facts.can_ask;
 
-	(void)reports;
 	log_note("the job has saved%s, %.1f s after %s", by_itself ? " by itself" : "",
 		 (double)(model->newest.completed_ms - model->asking.sent_ms) / 1000,
 		 by_itself ? "it was sent SIGTERM" : "it was asked");
 }
 
-static void deferred(struct reports *reports, const struct told *told)
+static void deferred(const struct told *told)
 {
 	const struct preemption_facts *facts = &told->run.model->deferral.facts;
 	int64_t due_ms = preemption_forecast_next_save_ms(facts);
 	char time[32], next[64] = "the next save is due now";
 	bool first = preemption_forecast_choose(facts) == PREEMPTION_AWAIT_FIRST;
 
-	(void)reports;
 	if (due_ms > 0)
 		snprintf(next, sizeof(next), "the next save is due in %s",
 			 text_duration(due_ms, time, sizeof(time)));
@@ -144,39 +134,39 @@ static void deferred(struct reports *reports, const struct told *told)
 		 facts->saving_for_ms >= 0 ? "a save is in progress" : next);
 }
 
-static void killing(struct reports *reports, const struct told *told)
+static void killing(const struct told *told)
 {
-	(void)told;
 	log_warn("the job has not exited: killing it (SIGKILL)");
-	event_log_add(reports->events, "stopping", "{s:s}", "signal", "KILL");
+	event_log_add(told->reports->events, "stopping", "{s:s}", "signal", "KILL");
 }
 
 /* --- snapshots --- */
 
 /* Said with the first checkpoint, because a job without checkpoints needs no store. */
-static void no_store(struct reports *reports, const struct told *told)
+static void no_store(const struct told *told)
 {
-	(void)told;
-	report_no_store(reports, "the job has written a checkpoint, and it will not be saved");
+	report_no_store(told->reports,
+			"the job has written a checkpoint, and it will not be saved");
 }
 
 /* Each is reported once, because most jobs have the same files in all of their checkpoints. */
-static void report_skipped_files(struct reports *reports, const struct told *told)
+static void report_skipped_files(const struct told *told)
 {
 	const struct snapshot_outcome *snapshot = told->snapshot;
 
-	if (!reports->said_skipped_files)
+	if (!told->reports->said_skipped_files)
 		skipped_files_report(&snapshot->result, told->run.directory);
-	reports->said_skipped_files |= snapshot->result.left_out > 0;
+	told->reports->said_skipped_files |= snapshot->result.left_out > 0;
 	for (char **matched = snapshot->matched; matched && *matched; matched++) {
 		size_t length = strcspn(*matched, "(");
 		bool said = false;
 
-		for (size_t i = 0; i < reports->said_patterns.count; i++)
-			said |= strncmp(reports->said_patterns.paths[i], *matched, length) == 0;
+		for (size_t i = 0; i < told->reports->said_patterns.count; i++)
+			said |= strncmp(told->reports->said_patterns.paths[i], *matched, length) ==
+				0;
 		if (said)
 			continue;
-		path_list_add(&reports->said_patterns, *matched);
+		path_list_add(&told->reports->said_patterns, *matched);
 		log_note("%s) %s", *matched,
 			 text_starts(*matched, "--exclude")
 				 ? "leaves files out of the snapshots: they stay on this machine"
@@ -184,15 +174,15 @@ static void report_skipped_files(struct reports *reports, const struct told *tol
 	}
 }
 
-static void durable_quietly(struct reports *reports, const struct told *told)
+static void durable_quietly(const struct told *told)
 {
 	const struct snapshot_outcome *snapshot = told->snapshot;
 	const struct checkpoint *checkpoint = &snapshot->checkpoint;
 	char id[SNAPSHOT_ID_TEXT];
 
-	report_skipped_files(reports, told);
-	event_log_add(reports->events, "durable", "{s:s, s:o, s:i, s:I, s:I, s:f, s:f, s:s}", "id",
-		      snapshot_id_format(snapshot->id, id), "step",
+	report_skipped_files(told);
+	event_log_add(told->reports->events, "durable", "{s:s, s:o, s:i, s:I, s:I, s:f, s:f, s:s}",
+		      "id", snapshot_id_format(snapshot->id, id), "step",
 		      json_integer_or_null(checkpoint->step), "files", (int)snapshot->result.files,
 		      "bytes", (json_int_t)snapshot->result.bytes, "bytes_sent",
 		      (json_int_t)snapshot->result.bytes_sent, "seconds",
@@ -202,17 +192,18 @@ static void durable_quietly(struct reports *reports, const struct told *told)
 }
 
 /* At the first checkpoint, when a job has set up its handlers. */
-static void suggest_signal(struct reports *reports, const struct told *told)
+static void suggest_signal(const struct told *told)
 {
-	if (reports->said_signal || told->run.rules->ask != REQUEST_AUTO || told->run.ask_chosen)
+	if (told->reports->said_signal || told->run.rules->ask != REQUEST_AUTO ||
+	    told->run.ask_chosen)
 		return;
-	reports->said_signal = true;
-	if (reports->look(reports->arg, LOOK_AT_PROCESSES).view.could_use_usr1)
+	told->reports->said_signal = true;
+	if (told->reports->look(told->reports->arg, LOOK_AT_PROCESSES).view.could_use_usr1)
 		log_note("the job handles SIGUSR1, but is not asked by it: if it saves then, set "
 			 "--checkpoint-signal USR1");
 }
 
-static void durable(struct reports *reports, const struct told *told)
+static void durable(const struct told *told)
 {
 	const struct snapshot_outcome *snapshot = told->snapshot;
 	int64_t deadline_ms = told->run.model->stop.deadline_ms;
@@ -232,45 +223,34 @@ static void durable(struct reports *reports, const struct told *told)
 			 text_bytes(snapshot->result.bytes, size, sizeof(size)),
 			 text_bytes(snapshot->result.bytes_sent, sent, sizeof(sent)),
 			 text_duration(snapshot->took_ms, time, sizeof(time)), spare);
-	durable_quietly(reports, told);
-	suggest_signal(reports, told);
+	durable_quietly(told);
+	suggest_signal(told);
 }
 
-static void still_failing(struct reports *reports, const struct told *told)
+static void still_failing(const struct told *told)
 {
 	if (!told->snapshot->not_whole)
-		reports->store_failure = told->snapshot->err;
-	event_log_add(reports->events, "snapshot_failed", "{s:s}", "why", told->snapshot->err.text);
+		told->reports->store_failure = told->snapshot->err;
+	event_log_add(told->reports->events, "snapshot_failed", "{s:s}", "why",
+		      told->snapshot->err.text);
 }
 
-static void not_durable(struct reports *reports, const struct told *told)
+static void not_durable(const struct told *told)
 {
-	still_failing(reports, told);
-	report_our_failure(reports, "a checkpoint is not durable; the job continues, retrying",
+	still_failing(told);
+	report_our_failure(told->reports,
+			   "a checkpoint is not durable; the job continues, retrying",
 			   &told->snapshot->err);
 }
 
-static void superseded(struct reports *reports, const struct told *told)
+static void superseded(const struct told *told)
 {
-	report_our_failure(reports,
+	report_our_failure(told->reports,
 			   "superseded by a newer attempt: no further checkpoints are uploaded",
 			   &told->snapshot->err);
 }
 
-static void upload_behind(struct reports *reports, const struct told *told)
-{
-	const struct job_model *model = told->run.model;
-	int64_t now_ms = clock_monotonic_ms();
-	char text[160], loss[120];
-
-	recovery_point_format(&model->point, model->durable.step, model->durable.written_ms, now_ms,
-			      text, sizeof(text));
-	log_warn("%s; %s", text, forecast_loss(told, loss, sizeof(loss)));
-	event_log_add(reports->events, "upload_behind", "{s:f}", "seconds",
-		      (double)(now_ms - model->point.waiting_ms) / 1000);
-}
-
-static void window_too_short(struct reports *reports, const struct told *told)
+static void window_too_short(const struct told *told)
 {
 	const struct run_facts *run = &told->run;
 	struct preemption_facts facts = run_facts_forecast(run);
@@ -282,24 +262,28 @@ static void window_too_short(struct reports *reports, const struct told *told)
 		 text_duration(facts.upload_ms, upload, sizeof(upload)),
 		 text_duration(facts.window_ms, time, sizeof(time)),
 		 run->of_known_cloud ? "of this cloud's notice" : "of --grace");
-	event_log_add(reports->events, "upload_exceeds_notice", "{s:f, s:f, s:f}", "save_seconds",
-		      (double)facts.save_ms / 1000, "upload_seconds",
+	event_log_add(told->reports->events, "upload_exceeds_notice", "{s:f, s:f, s:f}",
+		      "save_seconds", (double)facts.save_ms / 1000, "upload_seconds",
 		      (double)facts.upload_ms / 1000, "window_seconds",
 		      (double)facts.window_ms / 1000);
 }
 
-static void at_risk(struct reports *reports, const struct told *told)
+static void at_risk(const struct told *told)
 {
-	const struct run_facts *run = &told->run;
+	const struct job_model *model = told->run.model;
+	struct preemption_facts facts = run_facts_forecast(&told->run);
 	char text[120];
 
-	log_warn("%s%s", forecast_loss(told, text, sizeof(text)),
-		 run->model->durable.written_ms > 0 ? "" : ": nothing is durable yet");
-	event_log_add(reports->events, "at_risk", "{s:f}", "seconds",
-		      (double)run_facts_forecast(run).behind_ms / 1000);
+	log_warn("%s%s%s", preemption_forecast_format_loss(&facts, text, sizeof(text)),
+		 model->durable.written_ms > 0 ? "" : ": nothing is durable yet",
+		 job_is_upload_behind(model, told->run.view.now_ms)
+			 ? "; the upload has fallen behind"
+			 : "");
+	event_log_add(told->reports->events, "at_risk", "{s:f}", "seconds",
+		      (double)facts.behind_ms / 1000);
 }
 
-static void interval(struct reports *reports, const struct told *told)
+static void interval(const struct told *told)
 {
 	const struct checkpoint_interval *now = &told->run.model->measured.interval;
 	bool measured = now->save_ms >= 0;
@@ -315,7 +299,7 @@ static void interval(struct reports *reports, const struct told *told)
 		log_note("--every auto: first checkpoint after %s; the time that it takes decides "
 			 "the interval",
 			 every);
-	event_log_add(reports->events, "interval", "{s:f, s:o, s:f, s:f}", "seconds",
+	event_log_add(told->reports->events, "interval", "{s:f, s:o, s:f, s:f}", "seconds",
 		      (double)now->every_ms / 1000, "save_seconds", json_seconds(now->save_ms),
 		      "mtbf_seconds", (double)now->mtbf_ms / 1000, "announced", now->announced);
 }
@@ -324,7 +308,7 @@ void report_sentence(struct reports *reports, enum job_sentence sentence, const 
 		     const struct snapshot_outcome *snapshot)
 {
 	static const struct {
-		void (*tell)(struct reports *reports, const struct told *told);
+		void (*tell)(const struct told *told);
 		const char *note, *warn; /* one of the three */
 	} rows[JOB_SENTENCES] = {
 		[SAY_PLAN] = {.tell = plan},
@@ -352,21 +336,20 @@ void report_sentence(struct reports *reports, enum job_sentence sentence, const 
 		[SAY_NOT_DURABLE] = {.tell = not_durable},
 		[SAY_STILL_FAILING] = {.tell = still_failing},
 		[SAY_SUPERSEDED] = {.tell = superseded},
-		[SAY_UPLOAD_BEHIND] = {.tell = upload_behind},
 		[SAY_WINDOW_TOO_SHORT] = {.tell = window_too_short},
 		[SAY_AT_RISK] = {.tell = at_risk},
 		[SAY_INTERVAL] = {.tell = interval},
 	};
-	bool forecasts = sentence == SAY_UPLOAD_BEHIND || sentence == SAY_WINDOW_TOO_SHORT ||
-			 sentence == SAY_AT_RISK;
+	bool forecasts = sentence == SAY_WINDOW_TOO_SHORT || sentence == SAY_AT_RISK;
 	const struct told told = {
+		.reports = reports,
 		.run = reports->look(reports->arg, forecasts ? LOOK_AT_PROCESSES : LOOK_AT_MODEL),
 		.text = text,
 		.snapshot = snapshot,
 	};
 
 	if (rows[sentence].tell)
-		rows[sentence].tell(reports, &told);
+		rows[sentence].tell(&told);
 	else if (rows[sentence].note)
 		log_note("%s", rows[sentence].note);
 	else

@@ -48,6 +48,21 @@ void display_end(struct reports *reports)
 	status_line_clear();
 }
 
+/* The upload under way, with its rate once that is known; false: there is none. */
+static bool read_upload(const struct reports *reports, const struct job_view *view,
+			struct progress_facts *facts)
+{
+	uint64_t done = view->bytes_done, total = view->bytes_total;
+
+	if (!view->uploading)
+		return false;
+	*facts = (struct progress_facts){.what = "uploading", .done = done, .total = total};
+	if (reports->display.upload_ms == view->upload_began_ms)
+		*facts = transfer_meter_facts(&reports->display.meter, "uploading", total,
+					      view->now_ms);
+	return true;
+}
+
 /* False: no upload is under way. */
 static bool measure_upload(struct reports *reports, const struct job_view *view,
 			   struct progress_facts *facts)
@@ -65,21 +80,7 @@ static bool measure_upload(struct reports *reports, const struct job_view *view,
 		reports->display.line_ms = now_ms - PROGRESS_LINE_BEFORE_MS;
 	}
 	transfer_meter_add(&reports->display.meter, now_ms, done);
-	return display_upload(reports, view, facts);
-}
-
-bool display_upload(const struct reports *reports, const struct job_view *view,
-		    struct progress_facts *facts)
-{
-	uint64_t done = view->bytes_done, total = view->bytes_total;
-
-	if (!view->uploading)
-		return false;
-	*facts = (struct progress_facts){.what = "uploading", .done = done, .total = total};
-	if (reports->display.upload_ms == view->upload_began_ms)
-		*facts = transfer_meter_facts(&reports->display.meter, "uploading", total,
-					      view->now_ms);
-	return true;
+	return read_upload(reports, view, facts);
 }
 
 /* What is waited for; NULL: that is not worth a word. */
@@ -245,7 +246,7 @@ static void add_upload(const struct reports *reports, const struct run_facts *ru
 	struct progress_facts upload;
 	json_t *saving;
 
-	if (!display_upload(reports, &run->view, &upload))
+	if (!read_upload(reports, &run->view, &upload))
 		return;
 	saving = json_pack("{s:I, s:I}", "bytes_done", (json_int_t)upload.done, "bytes_total",
 			   (json_int_t)upload.total);
@@ -259,7 +260,8 @@ static void add_upload(const struct reports *reports, const struct run_facts *ru
 	json_object_set_new(status, "saving", saving);
 }
 
-json_t *status_report(const struct reports *reports, enum run_look look, struct status_parts *parts)
+json_t *status_report(const struct reports *reports, enum run_look look,
+		      const struct training_progress *training)
 {
 	struct run_facts run = reports->look(reports->arg, look);
 	const struct job_model *model = run.model;
@@ -272,27 +274,20 @@ json_t *status_report(const struct reports *reports, enum run_look look, struct 
 			   "pid", (int)run.pid, "supervisor_pid", (int)getpid(), "durable",
 			   snapshot_id_is_none(newest) ? NULL : snapshot_id_format(newest, id),
 			   "step", json_integer_or_null(model->durable.step), "store",
-			   run.store ? run.store : "", "waiting", model->point.waiting_ms > 0,
-			   "behind", recovery_point_is_behind(&model->point, run.view.now_ms));
+			   run.store ? run.store : "", "waiting", model->waiting_ms > 0, "behind",
+			   job_is_upload_behind(model, run.view.now_ms));
 	if (model->snapshots.superseded)
 		json_object_set_new(status, "superseded", json_true());
 	add_age(status, "durable_seconds", model->durable.written_ms);
-	json_object_set_new(status, "counters", parts->counters);
-	json_object_set_new(status, "labels", parts->labels);
 	add_forecast(&run, status);
-	add_training(parts->training, status);
-	json_object_set_new(status, "sources", parts->sources);
+	add_training(training, status);
 	if (run.stop)
 		json_object_set_new(status, "notice", notice_format_json(run.stop));
-	if (parts->rank_progress)
-		json_object_set_new(status, "rank_progress", parts->rank_progress);
 	if (model->any_complete) {
 		json_object_set_new(status, "newest_step",
 				    json_integer_or_null(model->newest.step));
 		add_age(status, "newest_seconds", model->newest.completed_ms);
 	}
 	add_upload(reports, &run, status);
-	if (parts->gang)
-		json_object_set_new(status, "gang", parts->gang);
 	return status;
 }

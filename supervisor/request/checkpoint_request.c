@@ -1,10 +1,10 @@
 #include "request.h"
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/program.h"
+#include "base/text.h"
+#include "monitor/monitor.h"
 
-#include <errno.h>
-#include <spawn.h>
 #include <string.h>
 
 /* Time between two tries: a try takes some 20 us on the loop for each process on the machine. */
@@ -63,16 +63,7 @@ static int select_ranks(const struct checkpoint_request *request, pid_t child,
 	return 0;
 }
 
-bool checkpoint_request_has_target(const struct checkpoint_request *request, pid_t child)
-{
-	auto_(rank_selection_release) struct rank_selection selection = {0};
-	struct err err;
-
-	return request->asked_count > 0 ||
-	       (select_ranks(request, child, &selection, &err) == 0 && selection.count > 0);
-}
-
-bool checkpoint_request_could_use(const struct checkpoint_request *request, pid_t child, int signal)
+bool checkpoint_request_finds(const struct checkpoint_request *request, pid_t child, int signal)
 {
 	auto_(rank_selection_release) struct rank_selection selection = {0};
 	struct checkpoint_request other = *request;
@@ -130,22 +121,10 @@ static void start_command(struct checkpoint_request *request)
 	auto_free char *command = text_copy(request->command);
 	char *argv[] = {shell, option, command, NULL};
 	auto_free char **environment = child_variables(request->environment, NULL);
-	posix_spawnattr_t attributes;
-	sigset_t defaults;
 	int failed;
 
-	sigfillset(&defaults);
-	for (int signal = 1; signal < NSIG; signal++)
-		if (sigismember(&request->inherited->ignored, signal) == 1)
-			sigdelset(&defaults, signal);
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-						      POSIX_SPAWN_SETPGROUP);
-	posix_spawnattr_setsigmask(&attributes, &request->inherited->mask);
-	posix_spawnattr_setsigdefault(&attributes, &defaults);
 	request->callbacks.on_request_sending(request->callbacks.arg);
-	failed = posix_spawn(&request->command_pid, shell, NULL, &attributes, argv, environment);
-	posix_spawnattr_destroy(&attributes);
+	failed = program_start(argv, environment, NULL, 0, &request->command_pid);
 	if (failed) {
 		request->command_pid = 0;
 		report_failure(request, strerror(failed));
@@ -154,22 +133,27 @@ static void start_command(struct checkpoint_request *request)
 	request->callbacks.asked(request->callbacks.arg, NULL, 0, 0);
 }
 
+static size_t count_polling(const struct checkpoint_request *request)
+{
+	return request->page ? progress_page_count_polling(request->page) : 0;
+}
+
 /* True: a process polls. Until then the flag stays up for the first one that begins to. */
 static bool raise_flag(struct checkpoint_request *request)
 {
-	size_t count_polling_processes =
-		request->callbacks.count_polling_processes(request->callbacks.arg);
+	size_t polling = count_polling(request);
 
 	if (!request->by_flag) {
 		request->by_flag = true;
 		request->callbacks.on_request_sending(request->callbacks.arg);
-		request->callbacks.raise(request->callbacks.arg);
+		if (request->page)
+			progress_page_request(request->page);
 	}
-	if (count_polling_processes > 0)
-		request->callbacks.asked(request->callbacks.arg, NULL, 0, count_polling_processes);
+	if (polling > 0)
+		request->callbacks.asked(request->callbacks.arg, NULL, 0, polling);
 	else
 		report_failure(request, "no process of it asks reprieve_requested() yet");
-	return count_polling_processes > 0;
+	return polling > 0;
 }
 
 /* Never the flag and the signal for one request: a job that reacts to both would save twice. */
@@ -177,8 +161,7 @@ static bool send_request(struct checkpoint_request *request)
 {
 	if (request->method == REQUEST_FLAG || request->by_flag)
 		return raise_flag(request);
-	if (request->may_flag && request->asked_count == 0 &&
-	    request->callbacks.count_polling_processes(request->callbacks.arg) > 0)
+	if (request->may_flag && request->asked_count == 0 && count_polling(request) > 0)
 		return raise_flag(request);
 	return send_signal(request);
 }

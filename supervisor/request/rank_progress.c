@@ -9,225 +9,192 @@
 #define LINE_EVERY_MS 1000
 /* Whose main thread has not run for so long is in one call: between steps it would have. */
 #define STILL_MS 3000
+#define OBSERVE_EVERY_MS 250
 
-void rank_progress_begin(struct rank_progress *rank_progress, int64_t patience_ms, int64_t now_ms)
+void rank_progress_begin(struct rank_progress *progress, int64_t patience_ms, int64_t now_ms)
 {
-	free(rank_progress->items);
-	*rank_progress = (struct rank_progress){
-		.begun_ms = now_ms,
-		.asked_ms = now_ms,
-		.patience_ms = patience_ms,
-	};
+	free(progress->items);
+	progress->items = NULL;
+	progress->count = progress->expected = 0;
+	progress->begun_ms = progress->asked_ms = now_ms;
+	progress->patience_ms = patience_ms;
+	progress->said_ms = 0;
 }
 
-void rank_progress_release(struct rank_progress *rank_progress)
+void rank_progress_release(struct rank_progress *progress)
 {
-	free(rank_progress->items);
-	*rank_progress = (struct rank_progress){0};
+	free(progress->items);
+	*progress = (struct rank_progress){0};
 }
 
-void rank_progress_add(struct rank_progress *rank_progress, const struct rank *ranks, size_t count,
+void rank_progress_add(struct rank_progress *progress, const struct rank *ranks, size_t count,
 		       size_t expected, int64_t now_ms)
 {
-	rank_progress->items = memory_grow(rank_progress->items, rank_progress->count + count + 1,
-					   sizeof(*rank_progress->items));
+	progress->items =
+		memory_grow(progress->items, progress->count + count + 1, sizeof(*progress->items));
 	for (size_t i = 0; i < count; i++)
-		rank_progress->items[rank_progress->count++] =
+		progress->items[progress->count++] =
 			(struct rank_progress_item){.rank = ranks[i], .asked_ms = now_ms};
-	rank_progress->expected = expected < rank_progress->count ? rank_progress->count : expected;
-	rank_progress->asked_ms = now_ms;
+	progress->expected = expected < progress->count ? progress->count : expected;
+	progress->asked_ms = now_ms;
 }
 
-void rank_progress_observe(struct rank_progress *rank_progress, size_t index,
-			   const struct rank_observation *look, int64_t now_ms)
+void rank_progress_observe(struct rank_progress *progress, struct rank_progress_item *item,
+			   const struct process_sample *sample, bool wrote, bool writes,
+			   int64_t now_ms)
 {
-	struct rank_progress_item *item = &rank_progress->items[index];
-
-	item->gone = look->gone;
-	item->saving |= look->wrote;
-	item->writes = look->writes;
-	if (look->gone)
+	item->gone = !sample;
+	item->saving |= wrote;
+	item->writes |= writes;
+	if (!sample)
 		return;
-	item->delivered |= !look->pending;
-	if (!item->observed || look->cpu_ticks != item->cpu_ticks ||
-	    look->switches != item->switches)
+	item->delivered |= !(sample->pending & process_signal_bit(progress->signal));
+	if (item->moved_ms == 0 || sample->cpu_ticks != item->cpu_ticks ||
+	    sample->switches != item->switches)
 		item->moved_ms = now_ms;
-	item->cpu_ticks = look->cpu_ticks;
-	item->switches = look->switches;
-	item->state = look->state;
-	item->observed = true;
+	item->cpu_ticks = sample->cpu_ticks;
+	item->switches = sample->switches;
 }
 
-size_t rank_progress_saving(const struct rank_progress *rank_progress)
+size_t rank_progress_saving(const struct rank_progress *progress)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < rank_progress->count; i++)
-		count += rank_progress->items[i].saving;
+	for (size_t i = 0; i < progress->count; i++)
+		count += progress->items[i].saving;
 	return count;
 }
 
-static size_t count_gone(const struct rank_progress *rank_progress)
+/* Has this rank not begun to save for longer than the patience? In most jobs rank 0 writes for all:
+ * once a rank saves, the others count as late only if they have written before, or if most save. */
+static bool is_late(const struct rank_progress *progress, const struct rank_progress_item *item,
+		    size_t saving, int64_t now_ms)
 {
-	size_t count = 0;
-
-	for (size_t i = 0; i < rank_progress->count; i++)
-		count += rank_progress->items[i].gone && !rank_progress->items[i].saving;
-	return count;
+	return !item->saving && !item->gone && now_ms - item->asked_ms >= progress->patience_ms &&
+	       (saving == 0 || item->writes || saving * 2 > progress->count);
 }
 
-/* Has this rank not begun to save for longer than the patience? */
-static bool rank_progress_is_late(const struct rank_progress *rank_progress, size_t index,
-				  int64_t now_ms)
+/* `late`: the first one. */
+static struct rank_counts count_ranks(const struct rank_progress *progress, int64_t now_ms,
+				      const struct rank_progress_item **late)
 {
-	const struct rank_progress_item *item = &rank_progress->items[index];
-	size_t saving = rank_progress_saving(rank_progress);
+	struct rank_counts counts = {
+		.asked = progress->count,
+		.expected = progress->expected,
+		.saving = rank_progress_saving(progress),
+	};
 
-	if (item->saving || item->gone || now_ms - item->asked_ms < rank_progress->patience_ms)
-		return false;
-	/* In most jobs rank 0 writes for all. Once a rank saves, the others count as late only if
-	 * they have written before, or if most ranks are saving. */
-	return saving == 0 || item->writes || saving * 2 > rank_progress->count;
-}
+	for (size_t i = 0; i < progress->count; i++) {
+		const struct rank_progress_item *item = &progress->items[i];
 
-static size_t count_late(const struct rank_progress *rank_progress, int64_t now_ms, size_t *first)
-{
-	size_t count = 0;
-
-	for (size_t i = rank_progress->count; i-- > 0;) {
-		if (!rank_progress_is_late(rank_progress, i, now_ms))
-			continue;
-		count++;
-		*first = i;
+		counts.gone += item->gone && !item->saving;
+		if (is_late(progress, item, counts.saving, now_ms) && counts.late++ == 0)
+			*late = item;
 	}
-	return count;
+	return counts;
 }
 
-/* Why, as far as /proc shows: "it waits in one long call". A constant. */
-static const char *rank_progress_late_reason(const struct rank_progress_item *item, int64_t now_ms)
+/* Why, as far as /proc shows. A constant. */
+static const char *late_reason(const struct rank_progress_item *item, int64_t now_ms)
 {
-	if (item->state == 'T' || item->state == 't')
-		return "it is stopped";
-	if (item->state == 'D')
-		return "it hangs in the kernel, as for a disk";
 	if (!item->delivered)
-		return "it blocks the signal";
+		return "it has not got the signal yet";
 	return now_ms - item->moved_ms >= STILL_MS ? "it waits in one long call"
 						   : "it has got the signal, and goes on";
 }
 
-static bool all_have_ranks(const struct rank_progress *rank_progress)
+static bool all_have_numbers(const struct rank_progress *progress)
 {
-	for (size_t i = 0; i < rank_progress->count; i++)
-		if (rank_progress->items[i].rank.number == PROCESS_NO_RANK)
+	for (size_t i = 0; i < progress->count; i++)
+		if (progress->items[i].rank.number == PROCESS_NO_RANK)
 			return false;
-	return rank_progress->count > 0;
+	return progress->count > 0;
 }
 
-static void format_rank_name(const struct rank_progress_item *item, char *name, size_t capacity)
+/* "rank 3 has not begun to save for 12 s (it waits in one long call)", for the first of `count`. */
+static void format_late(const struct rank_progress_item *item, size_t count, int64_t now_ms,
+			char *text, size_t capacity)
 {
-	if (item->rank.number != PROCESS_NO_RANK)
-		snprintf(name, capacity, "rank %lld", (long long)item->rank.number);
-	else
-		snprintf(name, capacity, "process %d", (int)item->rank.pid);
+	bool numbered = item->rank.number != PROCESS_NO_RANK;
+	char name[40], all[40];
+
+	snprintf(name, sizeof(name), "%s %lld", numbered ? "rank" : "process",
+		 numbered ? (long long)item->rank.number : (long long)item->rank.pid);
+	snprintf(all, sizeof(all), "%zu have", count);
+	snprintf(text, capacity, "%s%s not begun to save for %lld s (%s%s%s)",
+		 count == 1 ? name : all, count == 1 ? " has" : "",
+		 (long long)(now_ms - item->asked_ms) / 1000, count == 1 ? "" : name,
+		 count == 1 ? "" : ": ", late_reason(item, now_ms));
 }
 
-static void format_late(const struct rank_progress *rank_progress, int64_t now_ms, char *text,
-			size_t capacity)
+/* "8/8 ranks asked in 0.2 s, 7 saving, rank 3 has not begun to save for 12 s (...)". */
+static void format_line(const struct rank_progress *progress, int64_t now_ms,
+			char line[RANK_PROGRESS_LINE_SIZE])
 {
-	size_t first = 0, late = count_late(rank_progress, now_ms, &first);
-	const struct rank_progress_item *item;
-	long long seconds;
-	char name[40];
+	const struct rank_progress_item *first = NULL;
+	struct rank_counts counts = count_ranks(progress, now_ms, &first);
+	char late[192] = "", saving[32] = "", gone[32] = "";
 
-	text[0] = '\0';
-	if (late == 0)
-		return;
-	item = &rank_progress->items[first];
-	format_rank_name(item, name, sizeof(name));
-	seconds = (long long)(now_ms - item->asked_ms) / 1000;
-	if (late == 1)
-		snprintf(text, capacity, "%s has not begun to save for %lld s (%s)", name, seconds,
-			 rank_progress_late_reason(item, now_ms));
+	if (first)
+		format_late(first, counts.late, now_ms, late, sizeof(late));
+	if (counts.saving > 0)
+		snprintf(saving, sizeof(saving), ", %zu saving", counts.saving);
+	if (counts.gone > 0)
+		snprintf(gone, sizeof(gone), ", %zu gone", counts.gone);
+	if (counts.expected == 1 && first)
+		snprintf(line, RANK_PROGRESS_LINE_SIZE, "%s", late);
 	else
-		snprintf(text, capacity, "%zu have not begun to save for %lld s (%s: %s)", late,
-			 seconds, name, rank_progress_late_reason(item, now_ms));
+		snprintf(line, RANK_PROGRESS_LINE_SIZE, "%zu/%zu %s asked in %.1f s%s%s%s%s",
+			 counts.asked, counts.expected,
+			 all_have_numbers(progress) ? "ranks" : "processes",
+			 (double)(progress->asked_ms - progress->begun_ms) / 1000, saving, gone,
+			 first ? ", " : "", late);
 }
 
-const char *rank_progress_format(const struct rank_progress *rank_progress, int64_t now_ms,
-				 char *line, size_t capacity)
-{
-	size_t saving = rank_progress_saving(rank_progress), gone = count_gone(rank_progress);
-	char late[192], saving_text[32] = "", gone_text[32] = "";
-
-	format_late(rank_progress, now_ms, late, sizeof(late));
-	if (saving > 0)
-		snprintf(saving_text, sizeof(saving_text), ", %zu saving", saving);
-	if (gone > 0)
-		snprintf(gone_text, sizeof(gone_text), ", %zu gone", gone);
-	if (rank_progress->expected == 1 && late[0])
-		snprintf(line, capacity, "%s", late);
-	else
-		snprintf(line, capacity, "%zu/%zu %s asked in %.1f s%s%s%s%s", rank_progress->count,
-			 rank_progress->expected,
-			 all_have_ranks(rank_progress) ? "ranks" : "processes",
-			 (double)(rank_progress->asked_ms - rank_progress->begun_ms) / 1000,
-			 saving_text, gone_text, late[0] ? ", " : "", late);
-	return line;
-}
-
-static bool has_news(const struct rank_progress *rank_progress, const struct rank_counts *now,
+static bool has_news(const struct rank_progress *progress, const struct rank_counts *now,
 		     int64_t now_ms)
 {
+	int64_t took_ms = now_ms - progress->begun_ms;
+
 	/* For a single process, "asked" and "saving" are logged elsewhere. */
-	if (now->count == 0 || (now->expected == 1 && now->late == 0))
+	if (now->asked == 0 || (now->expected == 1 && now->late == 0))
 		return false;
-	if (!rank_progress->said_any)
-		return now->late > 0 || now->count == now->expected ||
-		       now_ms - rank_progress->begun_ms >= LINE_EVERY_MS;
-	if (now_ms - rank_progress->said_ms < LINE_EVERY_MS)
-		return false;
+	if (progress->said_ms == 0)
+		return now->late > 0 || now->asked == now->expected || took_ms >= LINE_EVERY_MS;
 	/* The same news again only after twice the time. */
-	return memcmp(now, &rank_progress->said, sizeof(*now)) != 0 ||
-	       (now->late > 0 &&
-		now_ms - rank_progress->begun_ms >= 2 * rank_progress->said_late_ms);
+	return now_ms - progress->said_ms >= LINE_EVERY_MS &&
+	       (memcmp(now, &progress->said, sizeof(*now)) != 0 ||
+		(now->late > 0 && took_ms >= 2 * (progress->said_ms - progress->begun_ms)));
 }
 
-bool rank_progress_report(struct rank_progress *rank_progress, int64_t now_ms, char *line,
-			  size_t capacity)
+bool rank_progress_report(struct rank_progress *progress, int64_t now_ms,
+			  char line[RANK_PROGRESS_LINE_SIZE])
 {
-	size_t first;
-	const struct rank_counts now = {
-		.count = rank_progress->count,
-		.expected = rank_progress->expected,
-		.saving = rank_progress_saving(rank_progress),
-		.gone = count_gone(rank_progress),
-		.late = count_late(rank_progress, now_ms, &first),
-	};
+	const struct rank_progress_item *first;
+	struct rank_counts now = count_ranks(progress, now_ms, &first);
 
-	if (!has_news(rank_progress, &now, now_ms))
+	if (!has_news(progress, &now, now_ms))
 		return false;
-	rank_progress_format(rank_progress, now_ms, line, capacity);
-	rank_progress->said = now;
-	rank_progress->said_any = true;
-	rank_progress->said_ms = now_ms;
-	rank_progress->said_late_ms = now_ms - rank_progress->begun_ms;
+	format_line(progress, now_ms, line);
+	progress->said = now;
+	progress->said_ms = now_ms;
 	return true;
 }
 
-json_t *rank_progress_json(const struct rank_progress *rank_progress, bool asking, bool answered,
+json_t *rank_progress_json(const struct rank_progress *progress, bool asking, bool answered,
 			   int64_t now_ms)
 {
+	size_t saving = rank_progress_saving(progress);
 	char line[RANK_PROGRESS_LINE_SIZE];
 	json_t *ranks;
 
-	if (rank_progress->count == 0)
+	if (progress->count == 0)
 		return NULL;
 	ranks = json_array();
-	for (size_t i = 0; i < rank_progress->count; i++) {
-		const struct rank_progress_item *item = &rank_progress->items[i];
+	for (size_t i = 0; i < progress->count; i++) {
+		const struct rank_progress_item *item = &progress->items[i];
 		bool numbered = item->rank.number != PROCESS_NO_RANK;
-		bool late = asking && rank_progress_is_late(rank_progress, i, now_ms);
+		bool late = asking && is_late(progress, item, saving, now_ms);
 
 		json_array_append_new(ranks,
 				      json_pack("{s:o, s:i, s:b, s:b, s:b, s:b, s:f, s:s?}", "rank",
@@ -237,100 +204,80 @@ json_t *rank_progress_json(const struct rank_progress *rank_progress, bool askin
 						item->delivered, "saving", item->saving, "saved",
 						item->saving && answered, "gone", item->gone,
 						"seconds", (double)(now_ms - item->asked_ms) / 1000,
-						"late",
-						late ? rank_progress_late_reason(item, now_ms)
-						     : NULL));
+						"late", late ? late_reason(item, now_ms) : NULL));
 	}
-	return json_pack("{s:s, s:I, s:I, s:I, s:b, s:o}", "text",
-			 rank_progress_format(rank_progress, now_ms, line, sizeof(line)), "asked",
-			 (json_int_t)rank_progress->count, "expected",
-			 (json_int_t)rank_progress->expected, "saving",
-			 (json_int_t)rank_progress_saving(rank_progress), "active", asking, "ranks",
-			 ranks);
+	format_line(progress, now_ms, line);
+	return json_pack("{s:s, s:I, s:I, s:I, s:b, s:o}", "text", line, "asked",
+			 (json_int_t)progress->count, "expected", (json_int_t)progress->expected,
+			 "saving", (json_int_t)saving, "active", asking, "ranks", ranks);
 }
 
 /* --- observing the ranks --- */
 
-#define OBSERVE_EVERY_MS 250
-
 /* Asynchronous savers write from a child process, whose writes count for the rank above it. */
-static void observe_files(const struct rank_watch *watch, const struct rank_progress_item *item,
-			  const struct recent_writers *writers, struct rank_observation *look)
+static void observe_rank(struct rank_progress *progress, struct rank_progress_item *item)
 {
+	static const struct recent_writers none;
+	const struct recent_writers *writers =
+		progress->tracker ? tracker_writers(progress->tracker) : &none;
+	struct process_sample sample;
+	bool lives = process_read_sample(item->rank.pid, &sample) &&
+		     sample.start_time == item->rank.start_time;
+	bool wrote = false, writes = false;
+
 	for (size_t i = 0; i < writers->count; i++) {
 		bool since = writers->items[i].ms >= item->asked_ms;
 
 		if (writers->items[i].pid != item->rank.pid &&
 		    (!since || !process_is_below(writers->items[i].pid, item->rank.pid)))
 			continue;
-		look->wrote |= since;
-		look->writes |= writers->items[i].ms < watch->progress.begun_ms;
+		wrote |= since;
+		writes |= writers->items[i].ms < progress->begun_ms;
 	}
+	rank_progress_observe(progress, item, lives ? &sample : NULL, wrote, writes,
+			      clock_monotonic_ms());
 }
 
-static void observe_ranks(struct rank_watch *watch)
+static void observe_ranks(struct rank_progress *progress)
 {
-	static const struct recent_writers none;
-	const struct recent_writers *writers =
-		watch->tracker ? tracker_writers(watch->tracker) : &none;
-
-	for (size_t i = 0; i < watch->progress.count; i++) {
-		const struct rank_progress_item *item = &watch->progress.items[i];
-		struct rank_observation look = {.writes = item->writes};
-		struct process_sample sample;
-
-		look.gone = !process_read_sample(item->rank.pid, &sample) ||
-			    sample.start_time != item->rank.start_time;
-		if (!look.gone) {
-			look.cpu_ticks = sample.cpu_ticks;
-			look.switches = sample.switches;
-			look.state = sample.state;
-			look.pending = sample.pending & process_signal_bit(watch->signal);
-		}
-		observe_files(watch, item, writers, &look);
-		rank_progress_observe(&watch->progress, i, &look, clock_monotonic_ms());
-	}
+	for (size_t i = 0; i < progress->count; i++)
+		observe_rank(progress, &progress->items[i]);
 }
 
-static void publish_rank_progress(struct rank_watch *watch)
+static void publish(struct rank_progress *progress)
 {
 	char line[RANK_PROGRESS_LINE_SIZE];
 
-	if (!rank_progress_report(&watch->progress, clock_monotonic_ms(), line, sizeof(line)))
+	if (!rank_progress_report(progress, clock_monotonic_ms(), line))
 		return;
 	log_note("%s", line);
-	watch->news(watch->arg, line);
+	progress->news(progress->arg, line);
 }
 
 static void on_observation_due(struct timer *timer)
 {
-	struct rank_watch *watch = container_of(timer, struct rank_watch, timer);
+	struct rank_progress *progress = container_of(timer, struct rank_progress, timer);
 
-	observe_ranks(watch);
-	publish_rank_progress(watch);
-	loop_arm(watch->loop, timer, clock_monotonic_ms() + OBSERVE_EVERY_MS);
+	observe_ranks(progress);
+	publish(progress);
+	loop_arm(progress->loop, timer, clock_monotonic_ms() + OBSERVE_EVERY_MS);
 }
 
-void rank_watch_begin(struct rank_watch *watch, int64_t patience_ms)
-{
-	rank_progress_begin(&watch->progress, patience_ms, clock_monotonic_ms());
-}
-
-void rank_watch_add(struct rank_watch *watch, const struct rank *ranks, size_t count,
-		    size_t expected)
+void rank_progress_follow(struct rank_progress *progress, const struct rank *ranks, size_t count,
+			  size_t expected)
 {
 	if (count == 0)
 		return;
-	rank_progress_add(&watch->progress, ranks, count, expected, clock_monotonic_ms());
-	publish_rank_progress(watch);
-	watch->timer.fired = on_observation_due;
-	loop_arm(watch->loop, &watch->timer, clock_monotonic_ms() + OBSERVE_EVERY_MS);
+	rank_progress_add(progress, ranks, count, expected, clock_monotonic_ms());
+	publish(progress);
+	progress->timer.fired = on_observation_due;
+	loop_arm(progress->loop, &progress->timer, clock_monotonic_ms() + OBSERVE_EVERY_MS);
 }
 
-void rank_watch_end(struct rank_watch *watch)
+void rank_progress_end(struct rank_progress *progress)
 {
-	if (!watch->timer.armed)
+	if (!progress->timer.armed)
 		return;
-	observe_ranks(watch);
-	loop_disarm(watch->loop, &watch->timer);
+	observe_ranks(progress);
+	loop_disarm(progress->loop, &progress->timer);
 }

@@ -7,8 +7,7 @@
  *
  *	checkpoint_request.c	sends a request: by signal, by polled flag, or by command; PURE:
  *				which processes get the signal
- *	rank_progress.c		PURE: for each rank: asked, delivered, saving, late; observes the
- *				ranks that were asked, until the request is over
+ *	rank_progress.c		for each rank: asked, delivered, saving, late
  *	sigterm_hold.c		when processes get a SIGTERM that the shim holds back for them
  */
 #ifndef REQUEST_H
@@ -105,10 +104,6 @@ struct checkpoint_request_callbacks {
 	/* Fills in the PIDs of processes that have written checkpoints; returns their number.
 	 * *savers: of these, the first ones have saved before (struct rank_criteria). */
 	size_t (*writers)(void *arg, pid_t *pids, size_t most, size_t *savers);
-	/* Number of processes that poll the flag. */
-	size_t (*count_polling_processes)(void *arg);
-	/* Raises the flag. */
-	void (*raise)(void *arg);
 	void *arg;
 };
 
@@ -121,7 +116,7 @@ struct checkpoint_request {
 	enum profile_target whom;
 	const char *command;
 	const char *const *environment; /* "NAME=value" for the command; borrowed */
-	const struct signals_inherited *inherited;
+	struct progress_page *page;     /* has the flag; NULL: there is none */
 	struct checkpoint_request_callbacks callbacks;
 
 	/* the members below are private, except `by_flag` */
@@ -141,12 +136,8 @@ struct checkpoint_request {
 /* Sends a new request. The caller has set all members of `request` down to `callbacks`. `child`:
  * the job's main process. Reads /proc: some 20 us for each process of the machine. */
 void checkpoint_request_start(struct checkpoint_request *request, pid_t child);
-/* Would a signal sent now reach a process that handles it, or was one sent in this request? Reads
- * /proc as well. */
-bool checkpoint_request_has_target(const struct checkpoint_request *request, pid_t child);
-/* Has a process a handler for another signal, by which it could be asked? */
-bool checkpoint_request_could_use(const struct checkpoint_request *request, pid_t child,
-				  int signal);
+/* Would this signal, sent now, reach a process that handles it? Reads /proc as well. */
+bool checkpoint_request_finds(const struct checkpoint_request *request, pid_t child, int signal);
 /* Was the signal sent to this process in this request, which was begun later than `since_ms`? */
 bool checkpoint_request_has_signalled(const struct checkpoint_request *request, pid_t pid,
 				      int64_t since_ms);
@@ -160,9 +151,9 @@ bool checkpoint_request_reaped(struct checkpoint_request *request, pid_t pid, in
 /* --- rank_progress.c --- */
 
 /*
- * PURE. Progress of a checkpoint request for each rank: asked, signal delivered, saving; and when a
- * change is worth a log line. No I/O and no clock: the job samples the processes and hands the
- * observations in.
+ * Progress of a checkpoint request for each rank: asked, signal delivered, saving; and when a
+ * change is worth a log line. PURE, but for rank_progress_follow() and _end(), which sample the
+ * processes.
  *
  * A signal that was delivered is not yet handled: CPython runs handlers between two bytecodes, so
  * that one call into a library can delay the handler for minutes. Nor is a handler seen that only
@@ -173,93 +164,67 @@ bool checkpoint_request_reaped(struct checkpoint_request *request, pid_t pid, in
 #define RANK_PROGRESS_PATIENCE_MS 5000
 #define RANK_PROGRESS_LINE_SIZE 320
 
-/* One sample of a process. */
-struct rank_observation {
-	uint64_t cpu_ticks, switches; /* struct process_sample */
-	bool gone;
-	/* the signal is not delivered yet */
-	bool pending;
-	/* the process, or one that it started, has written a checkpoint file since it was asked */
-	bool wrote;
-	/* it did so before it was asked */
-	bool writes;
-	char state; /* struct process */
-};
-
 struct rank_progress_item {
 	struct rank rank;
 	int64_t asked_ms;
 	uint64_t cpu_ticks, switches;
-	int64_t moved_ms; /* the last sample in which its main thread had run */
-	bool observed, gone, delivered, saving;
-	bool writes;
-	char state;
+	int64_t moved_ms; /* the last sample in which its main thread had run; 0: none yet */
+	bool gone, delivered, saving;
+	bool writes; /* it, or a process that it started, wrote a checkpoint before it was asked */
 };
 
-struct rank_progress {
-	struct rank_progress_item *items;
-	size_t count, expected;
-	int64_t begun_ms, asked_ms; /* start of the request; when the last rank was asked */
-	int64_t patience_ms;
-	/* what the last log line contained */
-	struct rank_counts {
-		size_t count, expected, saving, gone, late;
-	} said;
-	int64_t said_ms, said_late_ms;
-	bool said_any;
+/* What a line says. */
+struct rank_counts {
+	size_t asked, expected, saving, gone, late;
 };
-
-/* Begins a new request. `patience_ms`: a rank that writes nothing for so long counts as late. */
-void rank_progress_begin(struct rank_progress *rank_progress, int64_t patience_ms, int64_t now_ms);
-void rank_progress_release(struct rank_progress *rank_progress);
-
-/* These ranks were asked just now; `expected`: how many are to be asked in all. */
-void rank_progress_add(struct rank_progress *rank_progress, const struct rank *ranks, size_t count,
-		       size_t expected, int64_t now_ms);
-
-/* Hands in a sample of rank `index` (< count). */
-void rank_progress_observe(struct rank_progress *rank_progress, size_t index,
-			   const struct rank_observation *look, int64_t now_ms);
-
-/* True: there is news, which `line` now contains, and which counts as logged. */
-bool rank_progress_report(struct rank_progress *rank_progress, int64_t now_ms, char *line,
-			  size_t capacity);
-
-/* Writes "8/8 ranks asked in 0.2 s, 7 saving, rank 3 has not begun to save for 12 s (it waits in
- * one long call)" to `line` and returns it. */
-const char *rank_progress_format(const struct rank_progress *rank_progress, int64_t now_ms,
-				 char *line, size_t capacity);
-
-/* Number of ranks that are saving. */
-size_t rank_progress_saving(const struct rank_progress *rank_progress);
-
-/* What `reprieve status` says of it: `asking`, the job is being asked; `answered`, it has saved.
- * Owned by the caller; NULL: none was asked. */
-json_t *rank_progress_json(const struct rank_progress *rank_progress, bool asking, bool answered,
-			   int64_t now_ms);
-
-/* Follows a request rank by rank: observes the processes that were asked, and logs what has changed
- * (rank_progress.c decides what is worth a line). On the loop; nothing blocks. */
 
 /* The caller fills what is above the line of a zeroed struct. */
-struct rank_watch {
+struct rank_progress {
 	struct loop *loop;
 	struct tracker *tracker;                   /* knows who writes; NULL: nobody does */
 	int signal;                                /* that asks */
 	void (*news)(void *arg, const char *line); /* which is logged already */
 	void *arg;
-	/* --- */
-	struct rank_progress progress; /* of the newest request */
+	/* --- of the newest request --- */
+	struct rank_progress_item *items;
+	size_t count, expected;
+	int64_t begun_ms, asked_ms; /* start of the request; when the last rank was asked */
+	int64_t patience_ms;
+	struct rank_counts said; /* by the last line, at said_ms; 0: none was */
+	int64_t said_ms;
 	struct timer timer;
 };
 
-/* A new request is sent. `patience_ms`: rank_progress_begin(). */
-void rank_watch_begin(struct rank_watch *watch, int64_t patience_ms);
-/* These ranks were asked just now, of `expected` in all. */
-void rank_watch_add(struct rank_watch *watch, const struct rank *ranks, size_t count,
-		    size_t expected);
+/* Begins a new request. `patience_ms`: a rank that writes nothing for so long counts as late. */
+void rank_progress_begin(struct rank_progress *progress, int64_t patience_ms, int64_t now_ms);
+void rank_progress_release(struct rank_progress *progress);
+
+/* These ranks were asked just now; `expected`: how many are to be asked in all. */
+void rank_progress_add(struct rank_progress *progress, const struct rank *ranks, size_t count,
+		       size_t expected, int64_t now_ms);
+/* The same, and observes them from now on. On the loop; nothing blocks. */
+void rank_progress_follow(struct rank_progress *progress, const struct rank *ranks, size_t count,
+			  size_t expected);
 /* Observes once more, then stops. The progress stays readable. */
-void rank_watch_end(struct rank_watch *watch);
+void rank_progress_end(struct rank_progress *progress);
+
+/* A sample of the rank's process; NULL: it is gone. `wrote`, `writes`: it, or a process that it
+ * started, has written a checkpoint file since it was asked, or before. */
+void rank_progress_observe(struct rank_progress *progress, struct rank_progress_item *item,
+			   const struct process_sample *sample, bool wrote, bool writes,
+			   int64_t now_ms);
+
+/* True: there is news, which `line` now contains, and which counts as logged. */
+bool rank_progress_report(struct rank_progress *progress, int64_t now_ms,
+			  char line[RANK_PROGRESS_LINE_SIZE]);
+
+/* Number of ranks that are saving. */
+size_t rank_progress_saving(const struct rank_progress *progress);
+
+/* What `reprieve status` says of it: `asking`, the job is being asked; `answered`, it has saved.
+ * Owned by the caller; NULL: none was asked. */
+json_t *rank_progress_json(const struct rank_progress *progress, bool asking, bool answered,
+			   int64_t now_ms);
 
 /* --- sigterm_hold.c --- */
 
@@ -270,37 +235,24 @@ void rank_watch_end(struct rank_watch *watch);
  * The shim (shim/sigterm_handler.c) holds it back in each process of the job and reports it. If the
  * supervisor gets one too, the processes get theirs after the checkpoint is saved. A SIGTERM that
  * was sent to processes of the job, and not to the supervisor, is released, because it is no
- * notice. The user is told of it where the sender is seen outside: one that has ended (`kill`,
- * `pkill`) may be a process of the job.
+ * notice.
  */
 
 /* How much later than the job's processes the supervisor may get the same signal. */
 #define SIGTERM_HOLD_PATIENCE_MS 300
 
-struct sigterm_hold_facts {
-	bool ended;          /* nothing is held back any more */
-	bool noticed;        /* there is a stop notice */
-	bool sender_ours;    /* the sender is a process of the job */
-	bool sender_outside; /* it is none, or in another PID namespace; neither: it has ended */
-	bool for_ours;       /* it replaces one that we sent: see sigterm_hold_add() */
-	int64_t held_ms;     /* held back for so long */
-};
-
 enum sigterm_hold_verdict {
 	SIGTERM_HOLD_KEEP,    /* until the checkpoint is saved */
 	SIGTERM_HOLD_WAIT,    /* decide again after SIGTERM_HOLD_PATIENCE_MS */
 	SIGTERM_HOLD_RELEASE, /* the process gets it now */
-	SIGTERM_HOLD_MEANT    /* ... and somebody outside the job meant it, not us */
 };
 
-/* PURE. The decision for one process. */
-enum sigterm_hold_verdict sigterm_hold_decide(const struct sigterm_hold_facts *facts);
-
 struct held_process {
-	pid_t pid, sender;
+	pid_t pid;
 	uint64_t start_time;
-	/* The sender is as reported; held_ms is without the time in which we were stalled. */
-	struct sigterm_hold_facts facts;
+	bool sender_ours; /* the sender is a process of the job */
+	bool for_ours;    /* it replaces one that we sent: see sigterm_hold_add() */
+	int64_t held_ms;  /* held back for so long, without the time in which we were stalled */
 };
 
 struct sigterm_hold {
@@ -310,8 +262,14 @@ struct sigterm_hold {
 	int64_t judged_ms;
 	struct held_process *processes;
 	size_t count;
-	bool active, noticed, said, said_meant;
+	bool active;  /* else nothing is held back any more */
+	bool noticed; /* there is a stop notice */
+	bool said;
 };
+
+/* PURE. The decision for one process. */
+enum sigterm_hold_verdict sigterm_hold_decide(const struct sigterm_hold *sigterm_hold,
+					      const struct held_process *process);
 
 /* Begins to hold back SIGTERM. Call it before the job is started; `tracker` may be NULL. Does not
  * block. */

@@ -10,38 +10,25 @@
  * and the sender perhaps with it. */
 #define DECIDE_EVERY_MS (SIGTERM_HOLD_PATIENCE_MS / 3)
 
-enum sigterm_hold_verdict sigterm_hold_decide(const struct sigterm_hold_facts *facts)
+enum sigterm_hold_verdict sigterm_hold_decide(const struct sigterm_hold *sigterm_hold,
+					      const struct held_process *process)
 {
-	if (facts->ended || facts->sender_ours || facts->for_ours)
+	if (!sigterm_hold->active || process->sender_ours || process->for_ours)
 		return SIGTERM_HOLD_RELEASE;
-	if (facts->noticed)
+	if (sigterm_hold->noticed)
 		return SIGTERM_HOLD_KEEP;
-	if (facts->held_ms < SIGTERM_HOLD_PATIENCE_MS)
-		return SIGTERM_HOLD_WAIT;
-	return facts->sender_outside ? SIGTERM_HOLD_MEANT : SIGTERM_HOLD_RELEASE;
+	return process->held_ms < SIGTERM_HOLD_PATIENCE_MS ? SIGTERM_HOLD_WAIT
+							   : SIGTERM_HOLD_RELEASE;
 }
 
-/* A process that holds no SIGTERM any more ignores this one: the shim knows it by its value. False:
- * the process has ended. */
-static bool deliver_sigterm(const struct held_process *process)
+/* A process that holds no SIGTERM any more ignores this one: the shim knows it by its value. */
+static void deliver_sigterm(const struct held_process *process)
 {
 	const union sigval take_it = {.sival_int = SHIM_RELEASE_VALUE};
 
-	return process_start_time(process->pid) == process->start_time &&
-	       sigqueue(process->pid, SIGTERM, take_it) == 0;
-}
-
-static void tell_meant(struct sigterm_hold *sigterm_hold, const struct held_process *process)
-{
-	char sender[40] = "another program";
-
-	if (process->sender > 0)
-		snprintf(sender, sizeof(sender), "process %d", (int)process->sender);
-	if (!sigterm_hold->said_meant)
-		log_note("%s has sent SIGTERM to process %d of the job, which is no notice (to "
-			 "preempt the job, send it to process %d)",
-			 sender, (int)process->pid, (int)getpid());
-	sigterm_hold->said_meant = true;
+	log_debug("process %d gets its SIGTERM", (int)process->pid);
+	if (process_start_time(process->pid) == process->start_time)
+		sigqueue(process->pid, SIGTERM, take_it);
 }
 
 static void decide_held_processes(struct sigterm_hold *sigterm_hold)
@@ -57,14 +44,15 @@ static void decide_held_processes(struct sigterm_hold *sigterm_hold)
 		struct held_process process = sigterm_hold->processes[i];
 		enum sigterm_hold_verdict verdict;
 
-		process.facts.ended = !sigterm_hold->active;
-		process.facts.noticed = sigterm_hold->noticed;
-		process.facts.held_ms += awake_ms;
-		verdict = sigterm_hold_decide(&process.facts);
-		if (verdict == SIGTERM_HOLD_RELEASE || verdict == SIGTERM_HOLD_MEANT) {
-			log_debug("process %d gets its SIGTERM", (int)process.pid);
-			if (deliver_sigterm(&process) && verdict == SIGTERM_HOLD_MEANT)
-				tell_meant(sigterm_hold, &process);
+		process.held_ms += awake_ms;
+		verdict = sigterm_hold_decide(sigterm_hold, &process);
+		if (verdict == SIGTERM_HOLD_RELEASE) {
+			deliver_sigterm(&process);
+			/* Not what the job does to itself, or what was held back at a notice. */
+			if (sigterm_hold->active && !process.sender_ours && !process.for_ours)
+				log_note("process %d of the job was sent SIGTERM, which is no "
+					 "notice (to preempt the job, send it to process %d)",
+					 (int)process.pid, (int)getpid());
 			continue;
 		}
 		waits |= verdict == SIGTERM_HOLD_WAIT;
@@ -95,25 +83,12 @@ void sigterm_hold_start(struct sigterm_hold *sigterm_hold, struct loop *loop,
 		tracker_set_sigterm_hold(tracker, SHIM_HOLD_ACTIVE);
 }
 
-/* Soon, since a sender may have nothing else to do. What has ended is below nobody. */
-static void place_sender(struct held_process *process)
-{
-	struct process_sample sample;
-
-	process->facts.sender_ours =
-		process->sender > 0 && process_is_below(process->sender, getpid());
-	process->facts.sender_outside =
-		process->sender <= 0 ||
-		(!process->facts.sender_ours && process_read_sample(process->sender, &sample));
-}
-
 void sigterm_hold_add(struct sigterm_hold *sigterm_hold, pid_t pid, pid_t sender, bool for_ours)
 {
 	struct held_process process = {
 		.pid = pid,
-		.sender = sender,
 		.start_time = process_start_time(pid),
-		.facts.for_ours = for_ours,
+		.for_ours = for_ours,
 	};
 
 	if (!sigterm_hold->tracker || process.start_time == 0)
@@ -122,11 +97,12 @@ void sigterm_hold_add(struct sigterm_hold *sigterm_hold, pid_t pid, pid_t sender
 	for (size_t i = 0; i < sigterm_hold->count; i++)
 		if (sigterm_hold->processes[i].pid == pid &&
 		    sigterm_hold->processes[i].start_time == process.start_time) {
-			sigterm_hold->processes[i].facts.for_ours = for_ours;
+			sigterm_hold->processes[i].for_ours = for_ours;
 			decide_held_processes(sigterm_hold);
 			return;
 		}
-	place_sender(&process);
+	/* Soon, since a sender may have nothing else to do. What has ended is below nobody. */
+	process.sender_ours = sender > 0 && process_is_below(sender, getpid());
 	sigterm_hold->processes = memory_grow(sigterm_hold->processes, sigterm_hold->count + 1,
 					      sizeof(*sigterm_hold->processes));
 	if (sigterm_hold->count == 0)

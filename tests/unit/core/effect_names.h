@@ -9,14 +9,12 @@ static const char *job_effect_name(enum job_effect_kind kind)
 {
 	static const char *const names[JOB_EFFECTS] = {
 		[JOB_DO_LAUNCH] = "launch",
-		[JOB_DO_CANCEL_RESTORE] = "cancel_restore",
 		[JOB_DO_KEEP_SIGNAL] = "keep_signal",
 		[JOB_DO_CLAIM] = "claim",
 		[JOB_DO_PASS_SIGNAL] = "pass_signal",
 		[JOB_DO_TAKE_FOR_NOTICE] = "take_for_notice",
 		[JOB_DO_TELL_NEXT_ATTEMPT] = "tell_next_attempt",
 		[JOB_DO_ASK] = "ask",
-		[JOB_DO_STOP_TRYING] = "stop_trying",
 		[JOB_DO_STOP_ASKING] = "stop_asking",
 		[JOB_DO_CONFIRM_FLAG] = "confirm_flag",
 		[JOB_DO_REPLY] = "reply",
@@ -30,7 +28,7 @@ static const char *job_effect_name(enum job_effect_kind kind)
 		[JOB_DO_UNHOLD_SIGTERM] = "unhold_sigterm",
 		[JOB_DO_RELEASE_SIGTERM] = "release_sigterm",
 		[JOB_DO_TAKE_SNAPSHOT] = "take_snapshot",
-		[JOB_DO_CANCEL_SNAPSHOTS] = "cancel_snapshots",
+		[JOB_DO_CANCEL] = "cancel",
 		[JOB_DO_SET_COMMIT_DEADLINE] = "set_commit_deadline",
 		[JOB_DO_HURRY_STORE] = "hurry_store",
 		[JOB_DO_CALM_STORE] = "calm_store",

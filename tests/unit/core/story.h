@@ -45,7 +45,8 @@ struct story {
 		struct outcome_facts facts;
 		int64_t next_ms, behind_ms;
 		int reply, refusal;
-		bool last, pending, early, waiting, taken, forwarded, by_sigterm, awaits, open;
+		bool last, pending, early, late, waiting, taken, forwarded, by_sigterm, awaits,
+			open;
 		bool stopping, over;
 		unsigned saw;
 		uintptr_t to;
@@ -143,10 +144,9 @@ static const struct word story_events[] = {
 
 static const char *const story_timers[JOB_TIMERS] = {
 	[TIMER_BUDGET] = "budget",     [TIMER_SAVE_OVER] = "save_over",
-	[TIMER_DEFERRAL] = "deferral", [TIMER_SETTLING] = "settling",
-	[TIMER_INTERVAL] = "interval", [TIMER_SNAPSHOT] = "snapshot",
-	[TIMER_RETRY] = "retry",       [TIMER_FLUSH] = "flush",
-	[TIMER_RISK] = "risk",         [TIMER_POINT] = "point",
+	[TIMER_SETTLING] = "settling", [TIMER_INTERVAL] = "interval",
+	[TIMER_SNAPSHOT] = "snapshot", [TIMER_RETRY] = "retry",
+	[TIMER_FLUSH] = "flush",       [TIMER_RISK] = "risk",
 };
 
 static const char *const story_sentences[JOB_SENTENCES] = {
@@ -163,7 +163,6 @@ static const char *const story_sentences[JOB_SENTENCES] = {
 	[SAY_STORE_WORKS] = "store_works",
 	[SAY_NOT_DURABLE] = "not_durable",
 	[SAY_STILL_FAILING] = "still_failing",
-	[SAY_UPLOAD_BEHIND] = "upload_behind",
 	[SAY_WINDOW_TOO_SHORT] = "window_too_short",
 	[SAY_AT_RISK] = "at_risk",
 	[SAY_INTERVAL] = "interval",
@@ -263,8 +262,8 @@ static const struct field {
 	FIELD("durable.written", model.durable.written_ms),
 	FIELD("durable.gap", model.durable.gap_ms),
 	FIELD("flush.given_up", model.flush.given_up),
-	FIELD("flush.refused", model.flush.refused),
 	FIELD("save_ms", model.measured.save_ms),
+	FIELD("upload_ms", model.measured.upload_ms),
 	FIELD("gap_ms", model.measured.rhythm.gap_ms),
 	FIELD("every_ms", model.measured.interval.every_ms),
 	FIELD("interval.save_ms", model.measured.interval.save_ms),
@@ -281,6 +280,7 @@ static const struct field {
 	FIELD("to", seen.to),
 	FIELD("pending", seen.pending),
 	FIELD("early", seen.early),
+	FIELD("late", seen.late),
 	FIELD("waiting", seen.waiting),
 	FIELD("taken", seen.taken),
 	FIELD("forwarded", seen.forwarded),
@@ -382,6 +382,7 @@ static void look(struct story *story)
 	story->seen.last = reply && reply->last;
 	story->seen.pending = job_has_pending(model);
 	story->seen.early = job_may_upload_early(model);
+	story->seen.late = job_is_upload_behind(model, story->view.now_ms);
 	story->seen.waiting = model->due_ms[TIMER_SNAPSHOT] != CLOCK_NEVER;
 	story->seen.taken = find_effect(story, JOB_DO_TAKE_SNAPSHOT) != NULL;
 	story->seen.forwarded = find_effect(story, JOB_DO_FORWARD_SIGTERM) != NULL;

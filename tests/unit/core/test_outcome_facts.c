@@ -21,23 +21,15 @@ static void test_answers(void **state)
 		int64_t lived_on_ms;
 		bool asked, saved, went_on;
 	} rows[] = {
+		// clang-format off
 		{{ENDED}, 0, false, false, false},
 		{{ENDED, .asking.sent_ms = 1000}, 0, true, false, false},
-		{{ENDED, .asking = {.sent_ms = 1000,
-				    .answered = true,
-				    .answers = 1,
-				    .first_answer_ms = 2000}},
-		 3000,
-		 true,
-		 true,
-		 false},
+		{{ENDED, .asking = {.sent_ms = 1000, .answered = true, .answers = 1, .first_answer_ms = 2000}},
+			3000, true, true, false},
 		{{ENDED, .asking = {.answers = 1, .first_answer_ms = 4999}}, 1, true, true, false},
 		{{ENDED, .asking = {.sent_ms = 1000, .answered = true}}, 0, true, true, false},
-		{{ENDED, .asking = {.sent_ms = 1000, .answers = 2, .first_answer_ms = 5000}},
-		 0,
-		 true,
-		 true,
-		 true},
+		{{ENDED, .asking = {.sent_ms = 1000, .answers = 2, .first_answer_ms = 5000}}, 0, true, true, true},
+		// clang-format on
 	};
 
 	(void)state;
@@ -49,41 +41,6 @@ static void test_answers(void **state)
 		    facts.saved != rows[i].saved || facts.went_on != rows[i].went_on)
 			fail_msg("row %zu: %lld, %d %d %d", i, (long long)facts.lived_on_ms,
 				 facts.asked, facts.saved, facts.went_on);
-	}
-}
-
-/* Where rank 0 saves for all, a job elsewhere is asked and saves nothing, and that is as it should
- * be. */
-static void test_a_member_that_others_save_for(void **state)
-{
-	static const struct {
-		struct job_model model;
-		bool gang_has_saved;
-		enum unsaved_work unsaved;
-		bool all_durable;
-	} rows[] = {
-		{{ENDED, .facts.noticed = true}, true, UNSAVED_NOTHING, true},
-		{{ENDED, .facts.noticed = true}, false, UNSAVED_NOTHING, false},
-		{{ENDED, .facts.noticed = true, .asking = {.sent_ms = 1000, .by_flag = true}},
-		 true,
-		 UNSAVED_NOTHING,
-		 true},
-		{{ENDED, .facts.noticed = true, .asking = {.sent_ms = 1000, .by_flag = true}},
-		 false,
-		 UNSAVED_NOTHING,
-		 false},
-		/* It has files of its own, which are no checkpoint. */
-		{{ENDED, .facts.noticed = true}, true, UNSAVED_SAVES, false},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct job_view view = {.gang_has_saved = rows[i].gang_has_saved};
-		struct outcome_facts facts =
-			facts_of(rows[i].model, (struct job_rules){0}, view, rows[i].unsaved);
-
-		if (facts.all_durable != rows[i].all_durable)
-			fail_msg("row %zu", i);
 	}
 }
 
@@ -131,131 +88,114 @@ static void test_asked_in_its_own_way(void **state)
 
 static void test_all_durable(void **state)
 {
+	enum {
+		RANK = 1, /* somebody was asked by a signal */
+		OF_GANG = 2,
+		OTHERS_SAVE = 4,
+		ELSEWHERE = 8
+	};
 	static const struct {
 		const char *name;
 		struct job_model model;
 		enum request_method ask;
 		enum unsaved_work unsaved;
-		bool any_rank, durable;
+		unsigned so;
+		bool durable;
 	} rows[] = {
 		// clang-format off
-		{"nothing was ever saved", {ENDED}, REQUEST_AUTO, UNSAVED_NOTHING, false, true},
-		{"at a notice, nothing was ever saved", {NOTICED}, REQUEST_AUTO, UNSAVED_NOTHING, false, false},
-		{"at a notice", {NOTICED, DURABLE}, REQUEST_AUTO, UNSAVED_NOTHING, false, true},
+		{"nothing was ever saved", {ENDED}, REQUEST_AUTO, UNSAVED_NOTHING, 0, true},
+		{"at a notice, nothing was ever saved", {NOTICED}, REQUEST_AUTO, UNSAVED_NOTHING, 0, false},
+		{"at a notice", {NOTICED, DURABLE}, REQUEST_AUTO, UNSAVED_NOTHING, 0, true},
 		{"at a notice, complete but not durable", {NOTICED, .any_complete = true}, REQUEST_AUTO,
-			UNSAVED_NOTHING, false, false},
+			UNSAVED_NOTHING, 0, false},
 		{"a snapshot waits", {NOTICED, DURABLE, .newest.generation = 2}, REQUEST_AUTO, UNSAVED_NOTHING,
-			false, false},
+			0, false},
 		{"not claimed", {.facts.managed = true, .attempt = ATTEMPT_UNCLAIMED}, REQUEST_AUTO, UNSAVED_NOTHING,
-			false, false},
-		{"without a store", {.attempt = ATTEMPT_NONE}, REQUEST_AUTO, UNSAVED_NOTHING, false, true},
+			0, false},
+		{"without a store", {.attempt = ATTEMPT_NONE}, REQUEST_AUTO, UNSAVED_NOTHING, 0, true},
 		{"at a notice, without a store, nothing was ever saved",
-			{.attempt = ATTEMPT_NONE, .facts.noticed = true}, REQUEST_AUTO, UNSAVED_NOTHING, false, false},
-		{"asked in vain", {NOTICED, DURABLE, .asking.sent_ms = 1}, REQUEST_SIGNAL, UNSAVED_NOTHING, false,
-			false},
+			{.attempt = ATTEMPT_NONE, .facts.noticed = true}, REQUEST_AUTO, UNSAVED_NOTHING, 0, false},
+		{"asked in vain", {NOTICED, DURABLE, .asking.sent_ms = 1}, REQUEST_SIGNAL, UNSAVED_NOTHING, 0, false},
 		{"asked, and answered", {NOTICED, DURABLE, .asking = {.sent_ms = 1, .answered = true}},
-			REQUEST_SIGNAL, UNSAVED_NOTHING, false, true},
+			REQUEST_SIGNAL, UNSAVED_NOTHING, 0, true},
 		{"asked in vain, without a notice", {ENDED, DURABLE, .asking.sent_ms = 1}, REQUEST_SIGNAL,
-			UNSAVED_NOTHING, false, true},
+			UNSAVED_NOTHING, 0, true},
 		{"a SIGTERM that nobody took for a request", {NOTICED, DURABLE, .asking.sent_ms = 1},
-			REQUEST_AUTO, UNSAVED_NOTHING, true, true},
+			REQUEST_AUTO, UNSAVED_NOTHING, RANK, true},
 		{"a SIGTERM, and a save that is torn", {NOTICED, DURABLE, .asking.sent_ms = 1},
-			REQUEST_AUTO, UNSAVED_CUT, true, false},
+			REQUEST_AUTO, UNSAVED_CUT, RANK, false},
 		{"torn, but nobody got the SIGTERM", {NOTICED, DURABLE, .asking.sent_ms = 1},
-			REQUEST_AUTO, UNSAVED_CUT, false, true},
+			REQUEST_AUTO, UNSAVED_CUT, 0, true},
 		{"the first save since the start is cut: what it started from is durable",
-			{NOTICED, .snapshots.any_durable = true}, REQUEST_AUTO, UNSAVED_CUT, false, true},
-		{"the first save of all is cut", {NOTICED}, REQUEST_AUTO, UNSAVED_CUT, false, false},
+			{NOTICED, .snapshots.any_durable = true}, REQUEST_AUTO, UNSAVED_CUT, 0, true},
+		{"the first save of all is cut", {NOTICED}, REQUEST_AUTO, UNSAVED_CUT, 0, false},
 		{"the first save since the start is cut, and was asked for",
 			{NOTICED, .snapshots.any_durable = true, .asking.sent_ms = 1}, REQUEST_SIGNAL,
-			UNSAVED_CUT, false, false},
+			UNSAVED_CUT, 0, false},
 		{"... and it went on after others", {NOTICED, .snapshots.any_durable = true},
-			REQUEST_AUTO, UNSAVED_SAVES, false, false},
+			REQUEST_AUTO, UNSAVED_SAVES, 0, false},
 		{"curves alone", {NOTICED, .snapshots.any_durable = true, .newest.curves_only = true},
-			REQUEST_AUTO, UNSAVED_NOTHING, false, false},
+			REQUEST_AUTO, UNSAVED_NOTHING, 0, false},
 		{"curves beside a checkpoint", {NOTICED, DURABLE, .newest.curves_only = true},
-			REQUEST_AUTO, UNSAVED_NOTHING, false, true},
+			REQUEST_AUTO, UNSAVED_NOTHING, 0, true},
 		{"it went on after a save that was not complete", {NOTICED, DURABLE}, REQUEST_AUTO,
-			UNSAVED_SAVES, false, false},
+			UNSAVED_SAVES, 0, false},
 		{"cut by the end, of a job that cannot be asked", {NOTICED, DURABLE}, REQUEST_NONE,
-			UNSAVED_CUT, false, true},
+			UNSAVED_CUT, 0, true},
 		{"asked, answered, and it went on after one that was not complete",
 			{NOTICED, DURABLE, .asking = {.sent_ms = 1, .answered = true}},
-			REQUEST_SIGNAL, UNSAVED_SAVES, false, false},
+			REQUEST_SIGNAL, UNSAVED_SAVES, 0, false},
 		{"asked, answered, and the next one was cut",
 			{NOTICED, DURABLE, .asking = {.sent_ms = 1, .answered = true}},
-			REQUEST_SIGNAL, UNSAVED_CUT, false, true},
+			REQUEST_SIGNAL, UNSAVED_CUT, 0, true},
 		{"a job that has ended by itself is started again for them", {ENDED, DURABLE},
-			REQUEST_AUTO, UNSAVED_SAVES, false, true},
+			REQUEST_AUTO, UNSAVED_SAVES, 0, true},
 		{"it left because it was asked, maybe",
 			{ENDED, DURABLE, .asking = {.sent_ms = 1, .answered = true, .answers = 1,
 				.first_answer_ms = 4000}},
-			REQUEST_SIGNAL, UNSAVED_SAVES, false, false},
+			REQUEST_SIGNAL, UNSAVED_SAVES, 0, false},
+		/* Where rank 0 saves for all, a job elsewhere saves nothing, and that is as it should be; but what it
+		 * has of its own is no checkpoint of all. */
+		{"others save for it", {NOTICED}, REQUEST_AUTO, UNSAVED_NOTHING, OTHERS_SAVE, true},
+		{"... and it was asked", {NOTICED, .asking = {.sent_ms = 1000, .by_flag = true}}, REQUEST_AUTO,
+			UNSAVED_NOTHING, OTHERS_SAVE, true},
+		{"nobody does", {NOTICED, .asking = {.sent_ms = 1000, .by_flag = true}}, REQUEST_AUTO, UNSAVED_NOTHING,
+			0, false},
+		{"others save, and it has files", {NOTICED}, REQUEST_AUTO, UNSAVED_SAVES, OTHERS_SAVE, false},
+		/* What was restored is durable, and older than what the job has saved elsewhere. */
+		{"restored", {NOTICED, .snapshots.any_durable = true}, REQUEST_AUTO, UNSAVED_NOTHING, 0, true},
+		{"... and saves elsewhere", {NOTICED, .snapshots.any_durable = true}, REQUEST_AUTO, UNSAVED_NOTHING, ELSEWHERE, false},
+		{"found one here, and saves elsewhere", {NOTICED, DURABLE}, REQUEST_AUTO, UNSAVED_NOTHING, ELSEWHERE, false},
+		{"saves elsewhere, and others save for it", {NOTICED, .snapshots.any_durable = true}, REQUEST_AUTO,
+			UNSAVED_NOTHING, OTHERS_SAVE | ELSEWHERE, true},
+		{"saves elsewhere, and has ended by itself", {ENDED, .snapshots.any_durable = true}, REQUEST_AUTO,
+			UNSAVED_NOTHING, ELSEWHERE, true},
+		/* Whether the job of a member answers hangs on the jobs of all: what it has saved counts. */
+		{"a member, asked in vain", {NOTICED, DURABLE, .asking.sent_ms = 1}, REQUEST_SIGNAL, UNSAVED_NOTHING,
+			RANK | OF_GANG, true},
+		{"... with a save that is cut", {NOTICED, DURABLE, .asking.sent_ms = 1}, REQUEST_SIGNAL, UNSAVED_CUT,
+			RANK | OF_GANG, true},
+		{"... with one that waits", {NOTICED, DURABLE, .asking.sent_ms = 1, .newest.generation = 2},
+			REQUEST_SIGNAL, UNSAVED_NOTHING, RANK | OF_GANG, false},
+		{"... that went on after one", {NOTICED, DURABLE, .asking.sent_ms = 1}, REQUEST_SIGNAL, UNSAVED_SAVES,
+			RANK | OF_GANG, false},
+		{"... that has saved nothing", {NOTICED, .asking.sent_ms = 1}, REQUEST_SIGNAL, UNSAVED_NOTHING,
+			RANK | OF_GANG, false},
 		// clang-format on
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct outcome_facts facts =
-			facts_of(rows[i].model, (struct job_rules){.ask = rows[i].ask},
-				 (struct job_view){.any_rank = rows[i].any_rank}, rows[i].unsaved);
+		const struct job_rules rules = {.ask = rows[i].ask,
+						.of_gang = rows[i].so & OF_GANG};
+		const struct job_view view = {.any_rank = rows[i].so & RANK,
+					      .gang_has_saved = rows[i].so & OTHERS_SAVE,
+					      .saves_elsewhere = rows[i].so & ELSEWHERE};
+		struct outcome_facts facts = facts_of(rows[i].model, rules, view, rows[i].unsaved);
 
 		if (facts.all_durable != rows[i].durable)
 			fail_msg("%s: %d", rows[i].name, facts.all_durable);
 	}
-}
-
-/* What was restored is durable, and older than what the job has saved elsewhere. */
-static void test_saved_elsewhere(void **state)
-{
-	static const struct {
-		struct job_model model;
-		struct job_view view;
-		bool durable;
-	} rows[] = {
-		{{NOTICED, .snapshots.any_durable = true}, {0}, true},
-		{{NOTICED, .snapshots.any_durable = true}, {.saves_elsewhere = true}, false},
-		/* A checkpoint that it has found here. */
-		{{NOTICED, DURABLE}, {.saves_elsewhere = true}, false},
-		/* Others save for this member. */
-		{{NOTICED, .snapshots.any_durable = true},
-		 {.saves_elsewhere = true, .gang_has_saved = true},
-		 true},
-		/* It has ended by itself. */
-		{{ENDED, .snapshots.any_durable = true}, {.saves_elsewhere = true}, true},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (facts_of(rows[i].model, (struct job_rules){0}, rows[i].view, UNSAVED_NOTHING)
-			    .all_durable != rows[i].durable)
-			fail_msg("row %zu", i);
-}
-
-/* Whether the job of a member answers hangs on the jobs of all: what it has saved counts. */
-static void test_a_member_that_is_asked_in_vain(void **state)
-{
-	static const struct {
-		struct job_model model;
-		enum unsaved_work unsaved;
-		bool durable;
-	} rows[] = {
-		{{NOTICED, DURABLE, .asking.sent_ms = 1}, UNSAVED_NOTHING, true},
-		{{NOTICED, DURABLE, .asking.sent_ms = 1}, UNSAVED_CUT, true},
-		{{NOTICED, DURABLE, .asking.sent_ms = 1, .newest.generation = 2},
-		 UNSAVED_NOTHING,
-		 false},
-		{{NOTICED, DURABLE, .asking.sent_ms = 1}, UNSAVED_SAVES, false},
-		{{NOTICED, .asking.sent_ms = 1}, UNSAVED_NOTHING, false},
-	};
-	const struct job_rules rules = {.of_gang = true, .ask = REQUEST_SIGNAL};
-	const struct job_view view = {.any_rank = true};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (facts_of(rows[i].model, rules, view, rows[i].unsaved).all_durable !=
-		    rows[i].durable)
-			fail_msg("row %zu", i);
 }
 
 /* Another member has committed it, and this one was told to end before it knew. */
@@ -329,11 +269,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_answers),
-		cmocka_unit_test(test_a_member_that_others_save_for),
 		cmocka_unit_test(test_asked_in_its_own_way),
 		cmocka_unit_test(test_all_durable),
-		cmocka_unit_test(test_saved_elsewhere),
-		cmocka_unit_test(test_a_member_that_is_asked_in_vain),
 		cmocka_unit_test(test_a_commit_that_is_known_late),
 		cmocka_unit_test(test_an_answer_that_is_known_at_the_end),
 		cmocka_unit_test(test_how_long_that_is_asked),

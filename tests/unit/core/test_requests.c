@@ -27,15 +27,16 @@ static void ask(const struct step *step, const char *word)
 {
 	bool client = *word >= 'A' && *word <= 'D';
 
-	requests_make(step, &(struct asked){
-				    .cause = *word == 'i'   ? SAVED_AT_INTERVAL
-					     : *word == 'n' ? SAVED_AT_NOTICE
-							    : SAVED_ON_REQUEST,
-				    .client = client ? &clients[*word - 'A'] : NULL,
-				    .until_asked = strchr(word, '.'),
-				    .saving = strchr(word, '+'),
-				    .event = *word == 'o' ? (uint32_t)atoi(word + 1) : 0,
-			    });
+	requests_make(step,
+		      (struct request){
+			      .cause = *word == 'i'   ? SAVED_AT_INTERVAL
+				       : *word == 'n' ? SAVED_AT_NOTICE
+						      : SAVED_ON_REQUEST,
+			      .client = client ? &clients[*word - 'A'] : NULL,
+			      .until_asked = strchr(word, '.'),
+			      .event = *word == 'o' ? (uint32_t)atoi(word + 1) : 0,
+		      },
+		      strchr(word, '+'));
 }
 
 static void happen(const struct step *step, const char *word)
@@ -51,9 +52,8 @@ static void happen(const struct step *step, const char *word)
 	case 'l':
 		return requests_note_complete(step, (uint64_t)number, *word == 'l');
 	case 'd':
-		return requests_note_durable(step, (uint64_t)number);
 	case 'x':
-		return requests_note_lost(step, (uint64_t)number);
+		return requests_note_stored(step, (uint64_t)number, *word == 'd');
 	case 'f':
 		return requests_note_forwarded(step);
 	case 'w':
@@ -154,7 +154,7 @@ static void test_what_each_is_told(void **state)
 		"n ask, s, A+ asked:A later, w stop later, v ask",
 		/* A job that ends. */
 		"A ask, p stop, c1, f, B+ asked:B later, p stop, c2 saved:A stop later, "
-		"e failed:B! failed:A!",
+		"e failed:A! failed:B!",
 	};
 
 	(void)state;

@@ -37,103 +37,6 @@ static size_t count_of(const struct world *world, enum job_effect_kind kind)
 	return count;
 }
 
-static bool is_said(const struct world *world, enum job_sentence sentence)
-{
-	for (size_t i = 0; i < world->effects.count; i++)
-		if (world->effects.items[i].kind == JOB_DO_SAY &&
-		    world->effects.items[i].sentence == sentence)
-			return true;
-	return false;
-}
-
-/* Advice, an interval or a signal asks, and nothing comes of it. */
-static bool asks_in_vain(const struct world *world, const struct job_model *before,
-			 const struct job_event *event)
-{
-	bool interval = event->kind == JOB_EV_TIMER && event->timer == TIMER_INTERVAL &&
-			!world->rules.every_auto;
-	bool by_signal = event->kind == JOB_EV_SIGNAL && event->signal == SIGUSR1 &&
-			 count_of(world, JOB_DO_PASS_SIGNAL) == 0;
-
-	return (event->kind == JOB_EV_ADVICE || interval || by_signal) &&
-	       before->state == JOB_RUNNING && before->requests.asking == ASKING_NONE &&
-	       world->model.requests.asking == ASKING_NONE;
-}
-
-/* What changes is said. */
-static void check_sentences(struct world *world, const struct job_model *before,
-			    const struct job_event *event)
-{
-	const struct job_model *after = &world->model;
-	const struct snapshot_event *snapshot = &event->snapshot;
-	bool done = event->kind == JOB_EV_SNAPSHOT_DONE;
-	const struct {
-		bool changed;
-		enum job_sentence sentence, or_else;
-	} rows[] = {
-		{event->kind == JOB_EV_COMPLETE, SAY_COMPLETE, SAY_COMPLETE},
-		{event->kind == JOB_EV_SAVE_STARTED, SAY_SAVING, SAY_SAVING_QUIETLY},
-		{done && snapshot->durable && (!snapshot->lacks_newest || world->rules.of_gang),
-		 SAY_DURABLE, SAY_DURABLE_QUIETLY},
-		{before->snapshots.failing && !after->snapshots.failing, SAY_STORE_WORKS,
-		 SAY_STORE_WORKS},
-		{!before->snapshots.failing && after->snapshots.failing, SAY_NOT_DURABLE,
-		 SAY_NOT_DURABLE},
-		{before->snapshots.failing && done && !snapshot->durable && !snapshot->changed &&
-			 !snapshot->empty && snapshot->error != ERR_CANCELLED,
-		 SAY_STILL_FAILING, SAY_STILL_FAILING},
-		{!before->snapshots.superseded && after->snapshots.superseded, SAY_SUPERSEDED,
-		 SAY_SUPERSEDED},
-		{!before->killed && after->killed, SAY_KILLING, SAY_KILLING},
-		{!before->deferral.awaited && after->deferral.awaited, SAY_DEFERRED, SAY_DEFERRED},
-		{after->plan.made &&
-			 (!before->plan.made || before->plan.choice != after->plan.choice),
-		 SAY_PLAN, SAY_PLAN},
-		{event->kind == JOB_EV_STOP_CANCELLED && before->state == JOB_CHECKPOINTING &&
-			 after->state == JOB_RUNNING,
-		 SAY_WITHDRAWN, SAY_WITHDRAWN},
-		{before->state == JOB_UPLOADING && after->state == JOB_OVER &&
-			 event->kind == JOB_EV_TIMER && event->timer == TIMER_BUDGET &&
-			 !after->flush.given_up && !after->gang.left,
-		 SAY_OUT_OF_TIME, SAY_OUT_OF_TIME},
-		{!before->flush.offered && after->flush.offered, SAY_FLUSH_GOES_ON,
-		 SAY_FLUSH_GOES_ON},
-		{!before->flush.interrupted && after->flush.interrupted, SAY_FLUSH_INTERRUPTED,
-		 SAY_FLUSH_INTERRUPTED},
-		{after->asking.answers > before->asking.answers, SAY_SAVED, SAY_SAVED},
-		{event->kind == JOB_EV_COMPLETE && after->attempt == ATTEMPT_NONE, SAY_NO_STORE,
-		 SAY_NO_STORE},
-		{memcmp(&before->measured.interval, &after->measured.interval,
-			sizeof(before->measured.interval)) != 0 &&
-			 world->rules.every_auto &&
-			 before->measured.interval.every_ms != after->measured.interval.every_ms,
-		 SAY_INTERVAL, SAY_INTERVAL},
-		{!before->point.said && after->point.said, SAY_UPLOAD_BEHIND, SAY_UPLOAD_BEHIND},
-		{!before->measured.window_said && after->measured.window_said, SAY_WINDOW_TOO_SHORT,
-		 SAY_WINDOW_TOO_SHORT},
-		{before->requests.asking == ASKING_NONE && after->requests.asking == ASKING_SENT &&
-			 !after->asking.forwarded,
-		 SAY_SAVE_IS_USED, SAY_SAVE_IS_USED},
-		{asks_in_vain(world, before, event), SAY_NO_WAY_TO_ASK, SAY_NO_WAY_TO_ASK},
-		{event->kind == JOB_EV_CANNOT_ASK && before->state == JOB_RUNNING, SAY_CANNOT_ASK,
-		 SAY_CANNOT_ASK},
-		{after->state == JOB_CHECKPOINTING && before->state == JOB_RUNNING &&
-			 world->rules.ask == REQUEST_NONE && !after->deferral.awaited &&
-			 !after->stop.by_sigterm && !after->plan.upload_first &&
-			 after->requests.count == 0,
-		 SAY_NOT_ASKED, SAY_NOT_ASKED},
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (rows[i].changed && !is_said(world, rows[i].sentence) &&
-		    !is_said(world, rows[i].or_else)) {
-			static char text[80];
-
-			snprintf(text, sizeof(text), "sentence %d is missing", rows[i].sentence);
-			world_expect(world, false, text);
-		}
-}
-
 static void check_step(struct world *world, const struct job_model *before,
 		       const struct job_event *event)
 {
@@ -212,7 +115,7 @@ static void check_step(struct world *world, const struct job_model *before,
 	if (after->deferral.awaited || after->asking.forwarded)
 		world_expect(world, !world->asked.tries, "forwarded, and asked on");
 	if (event->kind == JOB_EV_SIGNAL && event->signal != SIGUSR1 && before->state != JOB_OVER &&
-	    before->stop_wish.began_ms == 0)
+	    before->wish_ms == 0)
 		world_expect(world, world->effects.count > 0, "a signal is lost");
 	if (event->kind == JOB_EV_LAUNCHED)
 		world_expect(world, after->facts.launched && after->launched_ms == world->now_ms,
@@ -225,7 +128,6 @@ static void check_step(struct world *world, const struct job_model *before,
 	if (event->kind == JOB_EV_GANG_ANSWERED && event->gang.notice_is_over)
 		world_expect(world, after->state != JOB_CHECKPOINTING || !after->stop.stands,
 			     "it saves on, and the others end");
-	check_sentences(world, before, event);
 	/* Neither the wait for its turn nor a snapshot of logs alone is what an upload takes. */
 	if (event->kind == JOB_EV_SNAPSHOT_DONE && event->snapshot.durable &&
 	    !event->snapshot.lacks_newest) {
@@ -278,22 +180,19 @@ static void check_end(struct world *world)
 
 /* --- histories --- */
 
-/* All that occurred, to be left out in turn. */
+/* All that occurred, to be left out in turn; what is said changes nothing in this world. */
 static struct mutant mutants[MUTANTS_MOST];
 static size_t mutant_count;
 
 static struct mutant describe(const struct job_event *event, const struct job_effect *effect)
 {
-	bool timed = event->kind == JOB_EV_TIMER, says = effect->kind == JOB_DO_SAY;
-
-	return (struct mutant){event->kind, timed ? event->timer : 0, effect->kind,
-			       says ? effect->sentence : 0};
+	return (struct mutant){event->kind, event->kind == JOB_EV_TIMER ? event->timer : 0,
+			       effect->kind};
 }
 
 static bool same_mutant(struct mutant a, struct mutant b)
 {
-	return a.event == b.event && a.timer == b.timer && a.effect == b.effect &&
-	       a.sentence == b.sentence;
+	return a.event == b.event && a.timer == b.timer && a.effect == b.effect;
 }
 
 static void note_occurrence(struct mutant mutant)
@@ -307,8 +206,8 @@ static void note_occurrence(struct mutant mutant)
 
 static void trace(const struct world *world, const struct job_event *event)
 {
-	printf("%8.3f  %-15s %-14s", (double)(world->now_ms - 1000000) / 1000,
-	       job_event_name(event->kind), job_state_names[world->model.state]);
+	printf("%8.3f  event %2d %-14s", (double)(world->now_ms - 1000000) / 1000, (int)event->kind,
+	       job_state_names[world->model.state]);
 	for (size_t i = 0; i < world->effects.count; i++) {
 		const struct job_effect *effect = &world->effects.items[i];
 
@@ -330,7 +229,7 @@ static void step(struct world *world, const struct job_event *event)
 	for (size_t i = 0; i < world->effects.count; i++) {
 		struct mutant mutant = describe(event, &world->effects.items[i]);
 
-		if (!world->mutant)
+		if (!world->mutant && mutant.effect != JOB_DO_SAY)
 			note_occurrence(mutant);
 		if (!world->mutant || !same_mutant(*world->mutant, mutant))
 			world->effects.items[kept++] = world->effects.items[i];
@@ -423,10 +322,6 @@ static void test_histories(void **state)
 			 (unsigned long long)seed, wrong, (unsigned long long)seed);
 	}
 	printf("%zu histories, %zu steps\n", count, steps);
-	for (size_t i = 0; i < mutant_count && getenv("REPRIEVE_EFFECTS"); i++)
-		if (mutants[i].effect != JOB_DO_SAY)
-			printf("%s: %s\n", job_event_name(mutants[i].event),
-			       job_effect_name(mutants[i].effect));
 }
 
 static bool is_noticed(const struct mutant *mutant)
@@ -449,16 +344,15 @@ static void test_each_effect_is_missed(void **state)
 
 		noticed += seen;
 		if (!seen && getenv("REPRIEVE_SURVIVORS"))
-			printf("not noticed: %s (timer %d) without %s (sentence %d)\n",
-			       job_event_name(mutants[i].event), mutants[i].timer,
-			       job_effect_name(mutants[i].effect), mutants[i].sentence);
+			printf("not noticed: event %d (timer %d) without %s\n", mutants[i].event,
+			       mutants[i].timer, job_effect_name(mutants[i].effect));
 	}
 	printf("%zu of %zu mutants are noticed\n", noticed, mutant_count);
 	/* Some are rare. */
 	if (histories_wanted() < HISTORIES_ALL)
 		return;
 	assert_true(mutant_count > 100);
-	assert_true(noticed * 100 >= mutant_count * 95);
+	assert_true(mutant_count - noticed <= 6);
 }
 
 int main(void)

@@ -29,12 +29,12 @@ static void test_signals(void **state)
 {
 	(void)state;
 	/* Before the start, those that end a program end this one; the others are kept for the job. */
-	PLAY("begin(none) signal(INT) refused_with:128+INT state:OVER +cancel_restore -keep_signal",
-	     "begin(none) signal(QUIT) refused_with:128+QUIT state:OVER +cancel_restore -keep_signal",
-	     "begin(none) signal(HUP) refused_with:128+HUP state:OVER +cancel_restore -keep_signal",
-	     "begin(none) ignored=1 signal(HUP) refused_with:0 state:RESTORING -cancel_restore -keep_signal",
-	     "begin(none) signal(USR2) refused_with:0 state:RESTORING -cancel_restore +keep_signal",
-	     "begin(none) ignored=1 signal(USR2) refused_with:0 state:RESTORING -cancel_restore -keep_signal",
+	PLAY("begin(none) signal(INT) refused_with:128+INT state:OVER +cancel -keep_signal",
+	     "begin(none) signal(QUIT) refused_with:128+QUIT state:OVER +cancel -keep_signal",
+	     "begin(none) signal(HUP) refused_with:128+HUP state:OVER +cancel -keep_signal",
+	     "begin(none) ignored=1 signal(HUP) refused_with:0 state:RESTORING -cancel -keep_signal",
+	     "begin(none) signal(USR2) refused_with:0 state:RESTORING -cancel +keep_signal",
+	     "begin(none) ignored=1 signal(USR2) refused_with:0 state:RESTORING -cancel -keep_signal",
 	     /* A job that runs gets each. */
 	     "start(none) signal(INT) +pass_signal", "start(none) signal(QUIT) +pass_signal",
 	     "start(none) signal(HUP) +pass_signal", "start(none) ignored=1 signal(HUP) +pass_signal",
@@ -42,6 +42,16 @@ static void test_signals(void **state)
 	     /* A script that is to outlive SIGTERM (`trap '' TERM`) starts us with it ignored. */
 	     "start(signal) managed=1 signal(TERM) +take_for_notice -pass_signal",
 	     "start(signal) managed=1 ignored=1 signal(TERM) +take_for_notice -pass_signal");
+}
+
+/* Two in a row are one wish; repetitions do not extend it. */
+static void test_sigterms(void **state)
+{
+	(void)state;
+#define WISH "signal(TERM) +take_for_notice "
+#define REPEATS "signal(TERM) -take_for_notice -pass_signal "
+	PLAY("start(signal) managed=1 " WISH REPEATS "now=now+999 " REPEATS "now=now+1 " WISH REPEATS,
+	     "start(signal) managed=1 " WISH "[2 now=now+600 " REPEATS "now=now+600 " WISH "]");
 }
 
 static void test_clients(void **state)
@@ -97,20 +107,17 @@ static void test_what_waits_has_its_time(void **state)
 	(void)state;
 	/* Nobody else comes back to what waits: its timer is armed. */
 	PLAY("start(signal) complete(1) part.lacks=1 durable due.retry:now+10000",
-	     "start(signal) complete(1) fails(ERR_RETRY) due.retry:now+10000 due.point:now+60001",
+	     "start(signal) complete(1) fails(ERR_RETRY) due.retry:now+10000",
 	     "start(signal) complete(1) part.changed=1 fails(ERR_RETRY) due.retry:now+100",
 	     "start(signal) complete(1) part.empty=1 fails(0) due.retry:never",
 	     "start(signal) complete(1) fails(ERR_EXISTS) due.retry:never due.snapshot:never",
-	     "start(signal) complete(1) durable due.retry:never due.point:never",
+	     "start(signal) complete(1) durable due.retry:never",
 	     "start(signal) client sending saving=1 other_client due.save_over:now+20",
 	     "start(signal) rule.every=30000 launched due.interval:now+30000",
-	     /* Too much work may be at risk, or one checkpoint wait for too long. */
-	     "start(signal) due.interval:never due.risk:now+600000 due.point:never",
-	     /* That is said, but not where nothing will be saved any more. */
-	     "start(none) complete(1) fails(ERR_RETRY) now=now+60001 t.point +say.upload_behind",
-	     "start(none) complete(1) fails(ERR_RETRY) now=now+60000 t.point -say.upload_behind",
-	     "start(none) complete(1) fails(ERR_EXISTS) now=now+60001 t.point -say.upload_behind",
-	     "start(none) complete(1) durable now=now+60001 t.point -say.upload_behind",
+	     /* Too much work may be at risk, and a checkpoint wait for long, by what an upload took before. */
+	     "start(signal) due.interval:never due.risk:now+600000",
+	     "start(none) complete(1) fails(ERR_RETRY) now=now+60000 late:0 now=now+1 late:1 complete(2) late:1",
+	     "start(none) complete(1) upload_ms=100000 now=now+300000 late:0 now=now+1 late:1 durable late:0",
 	     /* Much work is not durable: it is said of a job that saves, while something can be done about it, and
 	      * later and later. */
 #define RISK "now=now+600000 t.risk due.risk:launched_at+1200000 "
@@ -230,18 +237,18 @@ static void test_the_last_snapshot(void **state)
 	     "fails(ERR_RETRY) flush.given_up:1 +take_snapshot fails(ERR_RETRY) +end facts.durable:0",
 	     /* At a notice, the deadline is the limit. */
 	     NOTICED "now=now+70000 fails(ERR_RETRY) flush.given_up:0 -end t.flush flush.given_up:0 -end",
-	     NOTICED "now=2000000 t.budget +cancel_snapshots +say.out_of_time facts.durable:0",
+	     NOTICED "now=2000000 t.budget +cancel +say.out_of_time facts.durable:0",
 	     PENDING "durable +end facts.durable:1 durable.step:7", NOTICED "durable +end facts.durable:1 durable.step:7",
 	     /* Something that no second try can mend is tried three times. All else, also a store that is full and in
 	      * which somebody may make room, is tried for --flush-time. */
 #define TRIED(error) PENDING "[over fails(" #error ") now=now+500 retry ] "
-#define REFUSED "rounds<5 flush.refused:1 flush.given_up:0"
-#define GIVEN_UP "rounds>99 flush.refused:0 flush.given_up:1"
+#define REFUSED "rounds<5 flush.given_up:0"
+#define GIVEN_UP "rounds>99 flush.given_up:1"
 	     TRIED(ERR_DENIED) REFUSED, TRIED(ERR_NOT_FOUND) REFUSED, TRIED(ERR_INVALID) REFUSED,
 	     TRIED(ERR_NO_SPACE) GIVEN_UP, TRIED(ERR_RETRY) GIVEN_UP, TRIED(ERR_FAILED) GIVEN_UP,
 	     /* Ctrl-C has ended the job. A second one gives up what is being saved, and is told so before. */
 #define INTERRUPTED "start(none) complete(1) status="
-#define ENDED "state>UPLOADING +cancel_snapshots -say.out_of_time facts.durable:0"
+#define ENDED "state>UPLOADING +cancel -say.out_of_time facts.durable:0"
 	     INTERRUPTED "INT exit state:UPLOADING signal(INT) " ENDED,
 	     INTERRUPTED "33280 exit state:UPLOADING signal(INT) " ENDED, /* exit code 128 + SIGINT */
 	     /* Nobody knows yet that it would be given up. */
@@ -294,9 +301,9 @@ static void test_notices(void **state)
 	     "signal_only:1 told:1 complete(1) now=now+2000 signal(TERM) -pass_signal +take_for_notice",
 	     /* Nobody handles SIGTERM. One that has come is passed on, as an init would; another notice is no reason to
 	      * end the job by one. */
-	     "start(auto) sigterm(1060000) cannot_ask +forward_sigterm +stop_trying -say.cannot_ask",
-	     "start(auto) notice(1060000) cannot_ask -forward_sigterm -stop_trying +say.cannot_ask",
-	     "start(signal) sigterm(1060000) cannot_ask -forward_sigterm -stop_trying +say.cannot_ask");
+	     "start(auto) sigterm(1060000) cannot_ask +forward_sigterm +stop_asking -say.cannot_ask",
+	     "start(auto) notice(1060000) cannot_ask -forward_sigterm -stop_asking +say.cannot_ask",
+	     "start(signal) sigterm(1060000) cannot_ask -forward_sigterm -stop_asking +say.cannot_ask");
 }
 
 static void test_the_end_after_a_notice(void **state)
@@ -330,22 +337,22 @@ static void test_a_sigterm_waits_for_a_save(void **state)
 	(void)state;
 	/* It would tear the save under way: it is passed on once that is complete, and the directory has settled. */
 	PLAY("start(none) asked_by_flag=1 " SAVES "sigterm(now+120000) +say.deferred saving_for:3000 " KEPT
-	     "due.deferral:now+100 at.deferral " KEPT HAS_SAVED(1) KEPT "due.deferral:now at.deferral " KEPT
-	     "due.deferral:now+20 at.deferral " KEPT "now=now+1000 t.deferral " FORWARDED,
+	     "due.settling:now+100 at.settling " KEPT HAS_SAVED(1) KEPT "due.settling:now at.settling " KEPT
+	     "due.settling:now+20 at.settling " KEPT "now=now+1000 t.settling " FORWARDED,
 	     "start(none) sigterm(now+120000) -say.deferred " FORWARDED,
 	     /* However long the save takes; but not for ever, where something is written on and on. */
-	     "start(none) " SAVES "sigterm(now+120000) [100 due.deferral:now+100 at.deferral " KEPT "] " HAS_SAVED(1)
-	     "mark=now [forwarded now=now+20 last_write=now t.deferral ] now>mark+4999 now<mark+5021 " FORWARDED,
+	     "start(none) " SAVES "sigterm(now+120000) [100 due.settling:now+100 at.settling " KEPT "] " HAS_SAVED(1)
+	     "mark=now [forwarded now=now+20 last_write=now t.settling ] now>mark+4999 now<mark+5021 " FORWARDED,
 	     /* The number is complete, and the fixed names that belong to it are awaited: also longer than a directory
 	      * may take to settle, but not beyond their time. */
 	     "start(none) complete(1) durable " SAVES "sigterm(now+120000) complete(2) complete(3) mark=now "
-	     "partners=mark+7000 [349 now=now+20 t.deferral " KEPT "] saving=0 partners=0 [forwarded now=now+20 "
-	     "t.deferral ] now<mark+7021 " FORWARDED,
+	     "partners=mark+7000 [349 now=now+20 t.settling " KEPT "] saving=0 partners=0 [forwarded now=now+20 "
+	     "t.settling ] now<mark+7021 " FORWARDED,
 	     /* A save whose begin was not seen has begun no later than the checkpoint before it was complete. */
 	     "start(none) complete(1) durable now=now+2000 saving=1 sigterm(now+120000) +say.deferred saving_for:2000",
 	     /* The saves that an earlier one has waited for do not count; and the next one has begun. */
 	     "start(none) " SAVES "sigterm(now+120000) " HAS_SAVED(1) "withdraw " SAVES "sigterm(now+120000) " HAS_SAVED(2)
-	     SAVES "t.deferral now=now+6000 t.deferral " KEPT);
+	     SAVES "t.settling now=now+6000 t.settling " KEPT);
 }
 
 static void test_what_belongs_to_a_number_comes_into_its_snapshot(void **state)
@@ -404,10 +411,10 @@ static void test_the_end_of_members(void **state)
 #define LEAVES "start(none) rule.gang=1 stale(1) durable exit +leave_gang -end now=now+rule.flush "
 	     LEAVES "gang_left +end facts.durable:1", LEAVES "t.flush +end facts.durable:1",
 	     /* What it has saved since is not waited for, nor called lost. */
-	     NOTICED "rule.gang=1 awaits_gang=1 notice_is_over=1 gang_answered(7) +cancel_snapshots +end facts.durable:1",
+	     NOTICED "rule.gang=1 awaits_gang=1 notice_is_over=1 gang_answered(7) +cancel +end facts.durable:1",
 	     /* A part that it gives after that is for the others, of which one may have left without a word. */
 	     "start(signal) rule.gang=1 stale(1) durable notice(1120000) notice_is_over=1 gang_answered(7) exit gang_round "
-	     "+take_snapshot due.flush<now+1001 awaits_gang=1 at.flush +cancel_snapshots +end facts.durable:1",
+	     "+take_snapshot due.flush<now+1001 awaits_gang=1 at.flush +cancel +end facts.durable:1",
 	     /* Another member has left before the notice was answered: what this one had saved by then is lost, and is
 	      * called so; what it saves from then on is no checkpoint of all. */
 	     NOTICED "rule.gang=1 awaits_gang=1 notice_is_over=1 unanswered=1 gang_answered(0) +end facts.durable:0",
@@ -491,6 +498,66 @@ static void test_the_end_by_a_signal_that_it_handles(void **state)
 	model.asking.by_flag = true;
 	child.wait_status = SIGTERM;
 	assert_int_equal(job_child_end(&model, &rules, &child), CHILD_END_CRASHED);
+}
+
+/* --- what changes nothing --- */
+
+/* Not the least of the model, and nothing is done. */
+static bool changes_nothing(const char *script, enum job_event_kind kind)
+{
+	struct story story = {0};
+	struct job_model before;
+	struct request requests[4] = {0};
+	struct job_event event = {.kind = kind};
+	size_t size;
+	bool same;
+
+	if (kind == JOB_EV_SIGNAL)
+		event.signal = SIGUSR2;
+	if (kind == JOB_EV_STOP_ANNOUNCED)
+		event.stop.deadline_ms = 2000000;
+	play(&story, script);
+	memcpy(&before, &story.model, sizeof(before));
+	size = before.requests.count * sizeof(requests[0]);
+	assert_true(size <= sizeof(requests));
+	if (size > 0)
+		memcpy(requests, before.requests.items, size);
+	post(&story, event);
+	same = story.effects.count == 0 && memcmp(&before, &story.model, sizeof(before)) == 0 &&
+	       (size == 0 || memcmp(requests, story.model.requests.items, size) == 0);
+	stop(&story);
+	return same;
+}
+
+/* In the order of enum job_event_kind, "." for each event that changes nothing in that state. A new
+ * event or state has to say so here. */
+static void test_what_changes_nothing(void **state)
+{
+	static const struct {
+		const char *script, *changes;
+	} rows[JOB_STATES] = {
+		[JOB_RESTORING] = {"begin(signal)", "xxxxxx..x.x.xxxx..x....xx."},
+		[JOB_RUNNING] = {"start(signal)", "xxx.xxxxx.x.xxxxx.x..x.xx."},
+		[JOB_CHECKPOINTING] = {"start(signal) notice(2000000) sending",
+				       "xxx.xxx.x...xxxxx.x....xxx"},
+		[JOB_STOPPING] = {"start(signal) notice(2000000) sending complete(1) "
+				  "now=now+5000 t.settling",
+				  "xxxxxxx.x.x.xx.xx.x....xx."},
+		[JOB_UPLOADING] = {"start(signal) complete(1) exit", "x.x.xxx.x.x.xx.x..x....xxx"},
+		[JOB_OVER] = {"begin(signal) signal(INT)", "........x................."},
+	};
+
+	(void)state;
+	for (int now = 0; now < JOB_STATES; now++) {
+		char changes[JOB_EVENTS + 1] = "";
+
+		for (int kind = 0; kind < JOB_EVENTS; kind++)
+			changes[kind] = changes_nothing(rows[now].script, (enum job_event_kind)kind)
+						? '.'
+						: 'x';
+		if (!text_equal(changes, rows[now].changes))
+			fail_msg("%s: %s", job_state_names[now], changes);
+	}
 }
 
 /* --- what asks, and what for --- */
@@ -607,6 +674,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_start),
 		cmocka_unit_test(test_signals),
+		cmocka_unit_test(test_sigterms),
 		cmocka_unit_test(test_clients),
 		cmocka_unit_test(test_who_may_ask),
 		cmocka_unit_test(test_what_waits_has_its_time),
@@ -622,6 +690,7 @@ int main(void)
 		cmocka_unit_test(test_the_end_of_members),
 		cmocka_unit_test(test_how_the_end_is_judged),
 		cmocka_unit_test(test_the_end_by_a_signal_that_it_handles),
+		cmocka_unit_test(test_what_changes_nothing),
 		cmocka_unit_test(test_when_the_job_is_asking),
 		cmocka_unit_test(
 			test_a_job_whose_end_proves_its_save_is_killed_in_time_for_the_upload),

@@ -329,7 +329,7 @@ static void launch(struct world *world)
 	world_expect(world, !world->child.launched, "launched twice");
 	world->child.launched = true;
 	if (chance(world, 32)) {
-		world_post(world, 0, (struct job_event){.kind = JOB_EV_LAUNCH_FAILED, .code = 127});
+		world_post(world, 0, (struct job_event){.kind = JOB_EV_START_FAILED, .code = 127});
 		return;
 	}
 	world->child.alive = true;
@@ -403,9 +403,6 @@ void world_perform(struct world *world, const struct job_effect *effect,
 	case JOB_DO_LAUNCH:
 		launch(world);
 		break;
-	case JOB_DO_CANCEL_RESTORE:
-		world->cancelled_restore = true;
-		break;
 	case JOB_DO_KEEP_SIGNAL:
 		world->kept = true;
 		break;
@@ -435,9 +432,6 @@ void world_perform(struct world *world, const struct job_effect *effect,
 		world->asked.sent = world->asked.failed = false;
 		forget(world, HAPPEN_TRY_TO_ASK);
 		world_happens(world, 1, HAPPEN_TRY_TO_ASK);
-		break;
-	case JOB_DO_STOP_TRYING:
-		world->asked.tries = false;
 		break;
 	case JOB_DO_STOP_ASKING:
 		world->asked.tries = world->asked.follows = false;
@@ -475,7 +469,8 @@ void world_perform(struct world *world, const struct job_effect *effect,
 	case JOB_DO_TAKE_SNAPSHOT:
 		take_snapshot(world);
 		break;
-	case JOB_DO_CANCEL_SNAPSHOTS:
+	case JOB_DO_CANCEL:
+		world->cancelled_restore = true;
 		cut_snapshot(world, world->now_ms);
 		break;
 	case JOB_DO_SET_COMMIT_DEADLINE:
@@ -589,7 +584,7 @@ bool world_happen(struct world *world, struct happens *happens)
 		if (event->kind == JOB_EV_STOP_ANNOUNCED)
 			event->stop.deadline_ms = world->deadline_ms;
 		take_gang_event(world, event);
-		if (event->kind == JOB_EV_RESTORE_FAILED)
+		if (event->kind == JOB_EV_START_FAILED)
 			world->claims = false;
 		if (event->kind == JOB_EV_RESTORED && world->cancelled_restore)
 			event->kind = JOB_EVENTS;
@@ -744,7 +739,7 @@ void world_begin(struct world *world, uint64_t seed)
 	world->model = job_model_new(&world->rules);
 	world->claims = world->rules.has_store;
 	if (chance(world, 32))
-		world_post(world, 20, (struct job_event){.kind = JOB_EV_RESTORE_FAILED});
+		world_post(world, 20, (struct job_event){.kind = JOB_EV_START_FAILED});
 	world_post(world, 20 + (int64_t)world_random(world, 3000),
 		   (struct job_event){.kind = JOB_EV_RESTORED});
 	count = world_random(world, 9);

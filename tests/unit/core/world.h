@@ -59,7 +59,6 @@ struct mutant {
 	enum job_event_kind event;
 	enum job_timer timer; /* of JOB_EV_TIMER */
 	enum job_effect_kind effect;
-	enum job_sentence sentence; /* of JOB_DO_SAY */
 };
 
 struct world {

@@ -4,18 +4,6 @@
 #include "base/json.h"
 #include "monitor/monitor.h"
 
-static json_t *report(struct told_run *run, const struct training_progress *training)
-{
-	struct status_parts parts = {
-		.counters = json_object(),
-		.labels = json_object(),
-		.sources = json_array(),
-		.training = training,
-	};
-
-	return status_report(&run->reports, LOOK_AT_PROCESSES, &parts);
-}
-
 /* What is not known is not there. */
 static void test_a_run_that_has_not_begun(void **state)
 {
@@ -27,7 +15,7 @@ static void test_a_run_that_has_not_begun(void **state)
 	(void)state;
 	told_start(&run);
 	run.facts.saves = true;
-	status = report(&run, NULL);
+	status = status_report(&run.reports, LOOK_AT_PROCESSES, NULL);
 	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
 		assert_null(json_object_get(status, absent[i]));
 	assert_string_equal(json_text_or(status, "state", ""), "restoring");
@@ -53,7 +41,7 @@ static void test_a_run_under_way(void **state)
 	run.facts.view.bytes_done = 10;
 	run.facts.view.bytes_total = 40;
 	run.facts.stop = &stop;
-	status = report(&run, &training);
+	status = status_report(&run.reports, LOOK_AT_PROCESSES, &training);
 	assert_non_null(strstr(json_text_or(status, "loss", ""), "a preemption now would lose "));
 	assert_non_null(strstr(json_text_or(status, "plan", ""),
 			       "plan: nothing is durable, and the job cannot be asked for"));
@@ -65,49 +53,17 @@ static void test_a_run_under_way(void **state)
 	assert_string_equal(json_text_or(json_object_get(status, "notice"), "source", ""), "aws");
 	json_decref(steal(&status));
 	run.facts.view.has_target = true;
-	status = report(&run, &training);
+	status = status_report(&run.reports, LOOK_AT_PROCESSES, &training);
 	assert_null(strstr(json_text_or(status, "plan", ""), "cannot be asked"));
 	assert_null(json_object_get(status, "superseded"));
 	json_decref(steal(&status));
 	/* Then nothing that it saves is made durable, and no plan holds. */
 	run.model.snapshots.superseded = true;
-	status = report(&run, &training);
+	status = status_report(&run.reports, LOOK_AT_PROCESSES, &training);
 	assert_true(json_is_true(json_object_get(status, "superseded")));
 	assert_null(json_object_get(status, "plan"));
 	assert_null(json_object_get(status, "loss"));
 	told_stop(&run);
-}
-
-/* What a start now would resume from: the newest durable, else what was restored; but not files
- * that were kept. */
-static void test_resume_point(void **state)
-{
-	static const struct {
-		struct snapshot_id durable, from;
-		bool restored;
-		int64_t step;
-		const char *text;
-	} rows[] = {
-		{{0, 0}, {0, 0}, false, -1, ""},
-		{{3, 12}, {2, 5}, true, -1, "000003-000012"},
-		{{3, 12}, {2, 5}, true, 40, "000003-000012, step 40"},
-		{{0, 0}, {2, 5}, true, 40, "000002-000005, step 40"},
-		{{0, 0}, {2, 5}, false, 40, ""},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		char text[RESUME_POINT_TEXT];
-		struct told_run run;
-
-		told_start(&run);
-		run.facts.durable = rows[i].durable;
-		run.facts.from = rows[i].from;
-		run.facts.restored = rows[i].restored;
-		run.model.durable.step = rows[i].step;
-		assert_string_equal(run_facts_resume_point(&run.facts, text), rows[i].text);
-		told_stop(&run);
-	}
 }
 
 /* --- the display --- */
@@ -200,33 +156,6 @@ static void test_a_countdown_is_logged_now_and_then(void **state)
 	told_stop(&run);
 }
 
-static void test_an_upload_has_a_rate_once_it_was_looked_at_twice(void **state)
-{
-	struct progress_facts upload;
-	struct told_run run;
-	struct err err;
-
-	(void)state;
-	told_start(&run);
-	assert_int_equal(loop_init(&run.loop, &err), 0);
-	run.model.state = JOB_RUNNING;
-	run.model.facts.launched = true;
-	assert_false(display_upload(&run.reports, &run.facts.view, &upload));
-	run.facts.view.uploading = true;
-	run.facts.view.upload_began_ms = run.facts.view.now_ms;
-	run.facts.view.bytes_total = 4000;
-	HEARD(look_once(&run));
-	run.facts.view.now_ms += 2000;
-	run.facts.view.bytes_done = 1000;
-	HEARD(look_once(&run));
-	assert_true(display_upload(&run.reports, &run.facts.view, &upload));
-	assert_int_equal(upload.done, 1000);
-	assert_true(upload.rate > 0);
-	display_end(&run.reports);
-	loop_release(&run.loop);
-	told_stop(&run);
-}
-
 /* --- where it saves --- */
 
 /* After a minute it is said that nothing was saved, unless something is under way. */
@@ -282,7 +211,7 @@ static void test_what_is_saved_elsewhere_is_said_at_once_and_once(void **state)
 			    "");
 	/* In the end again. */
 	run.model.flush.began_ms = 1;
-	assert_string_not_equal(HEARD(save_place_say_at_end(&run.reports, false, false)), "");
+	assert_string_not_equal(HEARD(save_place_say_at_end(&run.reports, &run.facts, false)), "");
 	loop_release(&run.loop);
 	told_stop(&run);
 	/* One that goes on from a snapshot: a checkpoint that follows is named, and not the file
@@ -309,10 +238,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_run_that_has_not_begun),
 		cmocka_unit_test(test_a_run_under_way),
-		cmocka_unit_test(test_resume_point),
 		cmocka_unit_test(test_when_the_display_looks),
 		cmocka_unit_test(test_a_countdown_is_logged_now_and_then),
-		cmocka_unit_test(test_an_upload_has_a_rate_once_it_was_looked_at_twice),
 		cmocka_unit_test(test_nothing_was_saved_for_a_minute),
 		cmocka_unit_test(test_what_is_saved_elsewhere_is_said_at_once_and_once),
 	};

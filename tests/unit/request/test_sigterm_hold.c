@@ -5,36 +5,42 @@
 static void test_judge(void **state)
 {
 	static const struct {
-		struct sigterm_hold_facts facts;
+		struct held_process process;
+		bool noticed, ended;
 		enum sigterm_hold_verdict verdict;
 	} rows[] = {
 		/* The supervisor's own copy of the signal may come a moment later. */
-		{{.held_ms = 0}, SIGTERM_HOLD_WAIT},
-		{{.held_ms = SIGTERM_HOLD_PATIENCE_MS - 1}, SIGTERM_HOLD_WAIT},
-		/* It did not come: somebody outside meant this process. */
-		{{.sender_outside = true, .held_ms = SIGTERM_HOLD_PATIENCE_MS - 1},
-		 SIGTERM_HOLD_WAIT},
-		{{.sender_outside = true, .held_ms = SIGTERM_HOLD_PATIENCE_MS}, SIGTERM_HOLD_MEANT},
-		/* A sender that has ended may be the job's own. */
-		{{.held_ms = SIGTERM_HOLD_PATIENCE_MS}, SIGTERM_HOLD_RELEASE},
-		{{.sender_ours = true, .held_ms = SIGTERM_HOLD_PATIENCE_MS}, SIGTERM_HOLD_RELEASE},
-		{{.for_ours = true, .held_ms = SIGTERM_HOLD_PATIENCE_MS}, SIGTERM_HOLD_RELEASE},
-		{{.ended = true, .held_ms = SIGTERM_HOLD_PATIENCE_MS}, SIGTERM_HOLD_RELEASE},
-		{{.noticed = true, .held_ms = 0}, SIGTERM_HOLD_KEEP},
-		{{.noticed = true, .held_ms = 3600000}, SIGTERM_HOLD_KEEP},
+		{{.held_ms = 0}, false, false, SIGTERM_HOLD_WAIT},
+		{{.held_ms = SIGTERM_HOLD_PATIENCE_MS - 1}, false, false, SIGTERM_HOLD_WAIT},
+		/* It did not come. */
+		{{.held_ms = SIGTERM_HOLD_PATIENCE_MS}, false, false, SIGTERM_HOLD_RELEASE},
+		{{.sender_ours = true, .held_ms = SIGTERM_HOLD_PATIENCE_MS},
+		 false,
+		 false,
+		 SIGTERM_HOLD_RELEASE},
+		{{.for_ours = true, .held_ms = SIGTERM_HOLD_PATIENCE_MS},
+		 false,
+		 false,
+		 SIGTERM_HOLD_RELEASE},
+		{{.held_ms = SIGTERM_HOLD_PATIENCE_MS}, false, true, SIGTERM_HOLD_RELEASE},
+		{{.held_ms = 0}, true, false, SIGTERM_HOLD_KEEP},
+		{{.held_ms = 3600000}, true, false, SIGTERM_HOLD_KEEP},
 		/* What the job does to itself is its own affair, also during the notice. */
-		{{.sender_ours = true}, SIGTERM_HOLD_RELEASE},
-		{{.sender_ours = true, .noticed = true}, SIGTERM_HOLD_RELEASE},
+		{{.sender_ours = true}, false, false, SIGTERM_HOLD_RELEASE},
+		{{.sender_ours = true}, true, false, SIGTERM_HOLD_RELEASE},
 		/* Ours, which the kernel took for the same. */
-		{{.for_ours = true, .noticed = true}, SIGTERM_HOLD_RELEASE},
-		{{.ended = true, .noticed = true}, SIGTERM_HOLD_RELEASE},
-		{{.ended = true}, SIGTERM_HOLD_RELEASE},
+		{{.for_ours = true}, true, false, SIGTERM_HOLD_RELEASE},
+		{{0}, true, true, SIGTERM_HOLD_RELEASE},
+		{{0}, false, true, SIGTERM_HOLD_RELEASE},
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (sigterm_hold_decide(&rows[i].facts) != rows[i].verdict)
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct sigterm_hold hold = {.active = !rows[i].ended, .noticed = rows[i].noticed};
+
+		if (sigterm_hold_decide(&hold, &rows[i].process) != rows[i].verdict)
 			fail_msg("row %zu", i);
+	}
 }
 
 int main(void)
