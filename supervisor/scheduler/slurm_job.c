@@ -33,33 +33,6 @@ static const char *find_value(const char *text, const char *key)
 	return NULL;
 }
 
-/* "70-72,75" */
-static bool list_has_code(const char *list, int code)
-{
-	for (const char *at = list; at && isdigit((unsigned char)*at);) {
-		char *end;
-		long first = strtol(at, &end, 10), last = first;
-
-		if (*end == '-')
-			last = strtol(end + 1, &end, 10);
-		if (first <= code && code <= last)
-			return true;
-		at = end + (*end == ',');
-	}
-	return false;
-}
-
-enum slurm_exit_rule slurm_exit_rule(const char *config, int code)
-{
-	if (!config)
-		return SLURM_EXIT_UNKNOWN;
-	if (list_has_code(find_value(config, "RequeueExitHold"), code))
-		return SLURM_EXIT_HOLDS;
-	return list_has_code(find_value(config, "RequeueExit"), code)
-		       ? SLURM_EXIT_REQUEUES
-		       : SLURM_EXIT_NOTHING;
-}
-
 bool slurm_job_parse(const char *text, struct slurm_job *job)
 {
 	const char *state = find_value(text, "JobState"), *restarts = find_value(text, "Restarts"),
@@ -215,17 +188,6 @@ const char *slurm_neighbour_advice(enum slurm_neighbour neighbour)
 	};
 
 	return advice[neighbour];
-}
-
-bool slurm_value(const char *text, const char *key, char *value, size_t capacity)
-{
-	const char *found = find_value(text, key);
-	/* In the form of a configuration there is a blank before "=". */
-	bool of_config = found && found[-1] == ' ';
-
-	snprintf(value, capacity, "%.*s", found ? (int)strcspn(found, of_config ? "\n" : " \n") : 0,
-		 found ? found : "");
-	return found;
 }
 
 long slurm_number(const char *text, const char *key)

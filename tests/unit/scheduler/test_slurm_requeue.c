@@ -179,75 +179,6 @@ static void test_table(void **state)
 	}
 }
 
-/* Where slurm.conf requeues a job for our exit code, nobody is told to submit it again. */
-static void test_what_the_exit_code_does(void **state)
-{
-	static const struct {
-		struct slurm_requeue_facts facts;
-		enum slurm_exit_rule rule;
-		const char *said;
-	} rows[] = {
-		// clang-format off
-		{{.wanted = true, .preempted = true, .at_limit = true}, SLURM_EXIT_REQUEUES,
-			"slurm.conf has 75 in RequeueExit. Do not submit it again"},
-		{{.wanted = true, .preempted = true, .at_limit = true}, SLURM_EXIT_HOLDS,
-			"slurm.conf has 75 in RequeueExitHold, so it is held"},
-		{{.wanted = true, .preempted = true, .at_limit = true}, SLURM_EXIT_NOTHING,
-			"not requeued: this is the job's own time limit; submit it again"},
-		{{.wanted = true, .preempted = true, .at_limit = true}, SLURM_EXIT_UNKNOWN,
-			"look at squeue first"},
-		{{.wanted = true, .lost = true}, SLURM_EXIT_REQUEUES, "Do not submit it again"},
-		{{.wanted = true, .preempted = true, .job = {"RUNNING", false, true, .restarts = 0}},
-			SLURM_EXIT_REQUEUES, "Do not submit it again"},
-		/* the script is over, or Slurm has ended it */
-		{{.wanted = true, .preempted = true, .script_ended = true,
-			.job = {"COMPLETED", true, true, .restarts = 0}},
-			SLURM_EXIT_REQUEUES, "not requeued: the batch script has ended"},
-		{{.wanted = true, .preempted = true, .job = JOB("CANCELLED")},
-			SLURM_EXIT_REQUEUES, "not requeued: Slurm has ended this job"},
-		/* salloc: there is no script */
-		{{.wanted = true, .preempted = true, .job = {"RUNNING", true, false, .restarts = 0}},
-			SLURM_EXIT_REQUEUES, "not requeued: no batch script"},
-		// clang-format on
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct slurm_requeue decision = slurm_requeue_decide(&rows[i].facts);
-		auto_free char *said = slurm_requeue_say(&decision, rows[i].rule, 75);
-
-		if (!strstr(said, rows[i].said))
-			fail_msg("row %zu: %s", i, said);
-	}
-}
-
-static void test_scontrol_is_asked_only_where_it_matters(void **state)
-{
-	struct slurm_requeue_facts facts = {.wanted = true, .preempted = true};
-
-	(void)state;
-	assert_true(slurm_requeue_needs_job(&facts));
-	facts.task = "2";
-	assert_false(slurm_requeue_needs_job(&facts));
-	facts = (struct slurm_requeue_facts){.wanted = true};
-	assert_false(slurm_requeue_needs_job(&facts));
-	facts = (struct slurm_requeue_facts){.preempted = true};
-	assert_false(slurm_requeue_needs_job(&facts));
-	facts = (struct slurm_requeue_facts){.wanted = true, .preempted = true, .at_limit = true};
-	assert_false(slurm_requeue_needs_job(&facts));
-	assert_true(slurm_requeue_needs_signal(&facts));
-	facts.signalled = true;
-	assert_true(slurm_requeue_needs_job(&facts));
-	facts.task = "2";
-	assert_false(slurm_requeue_needs_signal(&facts));
-	assert_false(slurm_requeue_needs_job(&facts));
-	facts = (struct slurm_requeue_facts){.wanted = true, .lost = true};
-	assert_false(slurm_requeue_needs_job(&facts));
-	assert_false(slurm_requeue_needs_signal(&facts));
-	facts.durable = true;
-	assert_true(slurm_requeue_needs_job(&facts));
-}
-
 /* A scontrol that writes down what it is asked, and knows one job in this state, whose script asks
  * for a signal. */
 static void plant_scontrol(const char *root, const char *job_state, const char *signal)
@@ -290,8 +221,7 @@ static void test_run(void **state)
 		{true, false, "0", "RUNNING",
 		 "write batch_script 7 -\n--oneliner show job 7\nrequeue Incomplete 7\n", 1,
 		 "B:TERM@60"},
-		{true, false, "0", "RUNNING", "write batch_script 7 -\nshow config\n", 0,
-		 "B:USR2@60"},
+		{true, false, "0", "RUNNING", "write batch_script 7 -\n", 0, "B:USR2@60"},
 		{true, false, "1", "RUNNING", "", 0, "B:TERM@60"},
 	};
 
@@ -338,8 +268,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_what_the_exit_code_does),
-		cmocka_unit_test(test_scontrol_is_asked_only_where_it_matters),
 		cmocka_unit_test(test_run),
 	};
 
