@@ -101,7 +101,6 @@ const struct verb verb_report = {
 /* Oldest first, as the history is not. */
 struct accounts {
 	struct attempt_costs *items;
-	struct timeline *timelines;
 	const struct attempt_history *history;
 	struct snapshot_list snapshots; /* only where an attempt has left no end record */
 };
@@ -124,7 +123,6 @@ static void read_account(const struct accounts *accounts, size_t at, const struc
 	attempt_costs_read(&accounts->items[at], past,
 			   past->ended ? "" : saved_last(accounts, past->number),
 			   at + 1 == history->count, ledger);
-	timeline_read(&accounts->timelines[at], &accounts->items[at], ledger);
 }
 
 static void take_ledger(void *arg, uint32_t attempt, const struct bytes *ledger)
@@ -137,9 +135,9 @@ static void take_ledger(void *arg, uint32_t attempt, const struct bytes *ledger)
 }
 
 static int read_accounts(struct storage *storage, const struct attempt_history *history,
-			 struct attempt_costs *items, struct timeline *timelines, struct err *err)
+			 struct attempt_costs *items, struct err *err)
 {
-	struct accounts accounts = {.items = items, .timelines = timelines, .history = history};
+	struct accounts accounts = {.items = items, .history = history};
 	struct bytes nothing = {0};
 	bool all_ended = true;
 	int status = 0;
@@ -278,7 +276,6 @@ static int report_job(struct report *report, struct storage *storage, const char
 {
 	auto_(attempt_history_release) struct attempt_history history = {0};
 	auto_free struct attempt_costs *accounts = NULL;
-	auto_free struct timeline *timelines = NULL;
 	struct attempt_costs_sum sum = {0};
 	const char *group = job;
 	struct page_section *section;
@@ -293,16 +290,14 @@ static int report_job(struct report *report, struct storage *storage, const char
 			return code;
 	}
 	accounts = memory_new((history.count + 1) * sizeof(*accounts));
-	timelines = memory_new((history.count + 1) * sizeof(*timelines));
-	status = read_accounts(storage, &history, accounts, timelines, err);
+	status = read_accounts(storage, &history, accounts, err);
 	if (status == 0) {
 		attempt_costs_add(&sum, accounts, history.count);
 		report->sections = memory_grow(report->sections, report->section_count + 1,
 					       sizeof(*report->sections));
 		section = &report->sections[report->section_count++];
 		*section = (struct page_section){.bar_count = 0};
-		report_page_fill(section, job, accounts, timelines, history.count,
-				 &report->options->prices);
+		report_page_fill(section, job, accounts, history.count, &report->options->prices);
 		print_job(report, job, accounts, history.count, &sum);
 		if (report->options->by)
 			group = group_name(report->options, &history);
@@ -310,7 +305,7 @@ static int report_job(struct report *report, struct storage *storage, const char
 		attempt_costs_add(&report->sum, accounts, history.count);
 	}
 	for (size_t i = 0; i < history.count; i++)
-		free(timelines[i].bar.phases);
+		free(accounts[i].bar.phases);
 	return status;
 }
 
