@@ -287,7 +287,7 @@ static enum option_result read_run(struct drill_options *options, char **argv, s
 	signal_name_format(run.checkpoint_signal > 0 ? run.checkpoint_signal : SIGTERM,
 			   options->save_signal);
 	scenario->save_signal = options->save_signal;
-	scenario->script = embedded_script();
+	scenario->script = embedded_script_begin;
 	scenario->checkpoint_dir = options->checkpoint_dir;
 	scenario->store = run.store;
 	scenario->command = run.command;

@@ -218,11 +218,12 @@ static int explain_profile(const char *name, bool json)
 
 static int code_under(const struct exit_policy *policy, int code)
 {
-	if (policy && code == EXIT_PREEMPTED && policy->preempted)
-		return policy->preempted;
-	if (policy && code == EXIT_NOT_DURABLE && policy->not_durable)
-		return policy->not_durable;
-	return code;
+	struct outcome outcome = {.kind = code == EXIT_PREEMPTED     ? OUTCOME_PREEMPTED
+					  : code == EXIT_NOT_DURABLE ? OUTCOME_NOT_DURABLE
+								     : OUTCOME_FAILED,
+				  .exit_code = code};
+
+	return exit_policy_code(policy, &outcome);
 }
 
 static json_t *policy_json(const struct exit_policy *policy)
@@ -236,7 +237,7 @@ static json_t *policy_json(const struct exit_policy *policy)
 /* The rows of the table in RESTARTS.md, "Exit codes", whose codes are numbers or words. */
 static void print_ends(const struct exit_policy *policy)
 {
-	const char *at = strstr(embedded_restarts(), "## Exit codes");
+	const char *at = strstr(embedded_restarts_begin, "## Exit codes");
 	const char *end = strstr(at + 1, "\n## ");
 	char code[8], how[400], next[200];
 

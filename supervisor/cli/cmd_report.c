@@ -212,22 +212,6 @@ static void print_sum(const struct report_options *options, const char *store, c
 	print_cost(options, sum);
 }
 
-static json_t *account_json(const struct attempt_costs *costs)
-{
-	return json_pack(
-		"{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:b, s:b, s:i, s:o}",
-		"attempt", (int)costs->number, "started", costs->started, "host", costs->host,
-		"outcome", costs->outcome, "source", costs->source, "notice_seconds",
-		costs->notice_seconds < 0 ? json_null() : json_real(costs->notice_seconds),
-		"ran_seconds", json_seconds(costs->ran_ms), "lost_seconds",
-		json_seconds(costs->lost_ms), "unsaved_seconds", json_seconds(costs->unsaved_ms),
-		"kept_seconds", json_seconds(costs->kept_ms), "restore_seconds",
-		json_seconds(costs->restore_ms), "snapshots", (int)costs->snapshots, "interrupted",
-		costs->interrupted, "at_least", costs->at_least, "machines", (int)costs->machines,
-		"superseded_by",
-		costs->superseded_by > 0 ? json_integer(costs->superseded_by) : json_null());
-}
-
 static json_t *sum_json(const struct report_options *options, const struct attempt_costs_sum *sum)
 {
 	struct attempt_costs_price cost =
@@ -260,7 +244,7 @@ static void print_job(struct report *report, const char *job, const struct attem
 	json_t *attempts = json_array(), *json = sum_json(report->options, sum);
 
 	for (size_t i = 0; i < count; i++)
-		json_array_append_new(attempts, account_json(&accounts[i]));
+		json_array_append_new(attempts, attempt_costs_json(&accounts[i]));
 	json_object_set_new(json, "job", json_string(job));
 	json_object_set_new(json, "list", attempts);
 	json_array_append_new(report->jobs, json);

@@ -236,6 +236,22 @@ void attempt_costs_read(struct attempt_costs *costs, const struct attempt_summar
 	draw_attempt(costs, &times);
 }
 
+json_t *attempt_costs_json(const struct attempt_costs *costs)
+{
+	return json_pack(
+		"{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:b, s:b, s:i, s:o}",
+		"attempt", (int)costs->number, "started", costs->started, "host", costs->host,
+		"outcome", costs->outcome, "source", costs->source, "notice_seconds",
+		costs->notice_seconds < 0 ? json_null() : json_real(costs->notice_seconds),
+		"ran_seconds", json_seconds(costs->ran_ms), "lost_seconds",
+		json_seconds(costs->lost_ms), "unsaved_seconds", json_seconds(costs->unsaved_ms),
+		"kept_seconds", json_seconds(costs->kept_ms), "restore_seconds",
+		json_seconds(costs->restore_ms), "snapshots", (int)costs->snapshots, "interrupted",
+		costs->interrupted, "at_least", costs->at_least, "machines", (int)costs->machines,
+		"superseded_by",
+		costs->superseded_by > 0 ? json_integer(costs->superseded_by) : json_null());
+}
+
 static int64_t known_or_zero(int64_t ms)
 {
 	return ms > 0 ? ms : 0;

@@ -57,6 +57,9 @@ struct attempt_costs {
 void attempt_costs_read(struct attempt_costs *attempt_costs, const struct attempt_summary *past,
 			const char *saved, bool newest, const struct bytes *ledger);
 
+/* As `report --json` has it. */
+json_t *attempt_costs_json(const struct attempt_costs *costs);
+
 struct attempt_costs_sum {
 	uint32_t attempts, interruptions, announced;
 	int64_t ran_ms, lost_ms, kept_ms, restore_ms;

@@ -1,5 +1,7 @@
 #include "report_page.h"
 
+#include "base/json.h"
+
 #include <stdio.h>
 
 #define BARS_MOST 64
@@ -84,44 +86,35 @@ static void add_figures(struct page_section *section, const struct attempt_costs
 /* Less than this after the last save is the end of the job, and no work. */
 #define UNSAVED_LEAST_MS 1000
 
-static void add_lost(struct page_section *section, const struct attempt_costs *costs)
-{
-	bool more = costs->at_least && costs->interrupted && costs->lost_ms >= 0;
-	char length[32];
-
-	if (costs->loses)
-		page_add_cell(section, "%s%s", more ? ">" : "",
-			      format_duration(costs->lost_ms, length));
-	else if (costs->unsaved_ms >= UNSAVED_LEAST_MS)
-		page_add_cell(section, "- (%s in no snapshot)",
-			      format_duration(costs->unsaved_ms, length));
-	else
-		page_add_cell(section, "-");
-}
-
 static void add_row(struct page_section *section, const struct attempt_costs *costs)
 {
-	char ran[32];
+	bool more = costs->at_least && costs->interrupted && costs->lost_ms >= 0;
+	auto_json json_t *row = attempt_costs_json(costs);
 
-	page_add_cell(section, "%u", costs->number);
-	page_add_cell(section, "%.19s", costs->started);
-	page_add_cell(section, costs->machines > 1 ? "%s+%u" : "%s", costs->host,
-		      costs->machines - 1);
-	page_add_cell(section, "%s%s", costs->at_least && costs->ran_ms >= 0 ? ">" : "",
-		      format_duration(costs->ran_ms, ran));
-	page_add_cell(section, "%s", costs->outcome);
-	page_add_cell(section, costs->source[0] && costs->notice_seconds >= 0 ? "%s, %.0f s" : "%s",
-		      costs->source[0] ? costs->source : "-", costs->notice_seconds);
-	page_add_cell(section, "%u", costs->snapshots);
-	add_lost(section, costs);
+	json_object_set_new(row, "others", json_integer((json_int_t)costs->machines - 1));
+	json_object_set_new(row, "loses", json_boolean(costs->loses));
+	json_object_set_new(row, "more", json_boolean(more));
+	if (costs->unsaved_ms >= UNSAVED_LEAST_MS)
+		json_object_set_new(row, "rest", json_seconds(costs->unsaved_ms));
+	page_add_row(section, row);
 }
 
 void report_page_fill(struct page_section *section, const char *job,
 		      const struct attempt_costs *accounts, size_t count,
 		      const struct report_prices *prices)
 {
-	static const char *const heads[] = {"ATTEMPT", "STARTED (UTC)", "HOST", "RAN", "OUTCOME",
-					    "NOTICE",  "IN STORE",      "LOST", NULL};
+	static const struct page_column columns[] = {
+		{"ATTEMPT", "{attempt}"},
+		{"STARTED (UTC)", "{started:second}"},
+		{"HOST", "{host}[+{others:+}]"},
+		{"RAN", "[{at_least:?}>{ran_seconds:time}|{ran_seconds:time}|?]"},
+		{"OUTCOME", "{outcome}"},
+		{"NOTICE", "[{source}, {notice_seconds} s|{source}|-]"},
+		{"IN STORE", "{snapshots}"},
+		{"LOST", "[{loses:?}[{more:?}>][{lost_seconds:time}|?]|- ({rest:time} in no "
+			 "snapshot)|-]"},
+		{0},
+	};
 	struct attempt_costs_sum sum = {0};
 	char sentence[400];
 
@@ -134,7 +127,7 @@ void report_page_fill(struct page_section *section, const char *job,
 		 count > BARS_MOST ? "the newest 64 attempts" : "all attempts");
 	add_figures(section, &sum, prices);
 	add_bars(section, accounts, count);
-	section->heads = heads;
+	section->columns = columns;
 	for (size_t i = 0; i < count; i++)
 		add_row(section, &accounts[i]);
 }

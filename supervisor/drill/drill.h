@@ -64,7 +64,8 @@ void instance_init(struct instance *instance, const char *name, const char *dire
 /* Call instance_kill_all() before. The files stay. */
 void instance_release(struct instance *instance);
 
-/* `program`: as in execvp(3). Both end with NULL. The directory must exist. Does not block. */
+/* `program`: as in execvp(3). `environment`: what is set beside our own. Both end with NULL. The
+ * directory must exist. Does not block. */
 int instance_start(struct instance *instance, const char *program, char *const *argv,
 		   char *const *environment, const struct signals_inherited *inherited,
 		   struct err *err);
