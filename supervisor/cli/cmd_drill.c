@@ -324,15 +324,6 @@ static enum option_result read_command_line(int argc, char **argv, struct drill_
 	return read_run(options, options->bare ? options->bare : run, err);
 }
 
-/* On a terminal, unless NO_COLOR is set (https://no-color.org) or TERM is dumb. */
-static bool wants_colour(void)
-{
-	const char *no_colour = getenv("NO_COLOR");
-
-	return isatty(STDOUT_FILENO) && !(no_colour && *no_colour) &&
-	       !text_equal(getenv("TERM"), "dumb");
-}
-
 static void print_plan(const struct scenario_options *options, bool passes_over_store)
 {
 	if (options->silent)
@@ -503,7 +494,6 @@ int cmd_drill(int argc, char **argv)
 				.notice_after_ms = NOTICE_AFTER_UNSAID,
 				.lost_most = UINT_MAX,
 				.inherited = &inherited,
-				.colour = wants_colour(),
 			},
 	};
 	enum option_result result;

@@ -173,7 +173,7 @@ struct scenario_options {
 	uint32_t gang;              /* its members; 0: it is one machine */
 
 	const struct signals_inherited *inherited; /* for the machines */
-	bool silent, colour;                       /* what is printed as it happens */
+	bool silent;                               /* nothing is printed as it happens */
 	int64_t began_ms;
 };
 

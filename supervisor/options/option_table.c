@@ -565,26 +565,17 @@ static void print_usage(const struct verb *verb)
 
 static void print_variables(const struct verb *verb)
 {
-	size_t at = 0;
+	auto_free char *names = text_copy(verb->environment ? verb->environment : "");
 
-	if (verb->environment) {
-		printf("\nEnvironment:\n  ");
-		print_wrapped(verb->environment, 2, 2);
-		return;
-	}
 	EACH_OPTION(verb, group, row)
 	{
-		if (!row->variable || group->no_environment)
-			continue;
-		printf("%s%s",
-		       at == 0   ? "\nEnvironment:\n  "
-		       : at > 56 ? ",\n  "
-				 : ", ",
-		       row->variable);
-		at = (at > 56 ? 0 : at) + strlen(row->variable) + 2;
+		if (row->variable && !verb->environment && !group->no_environment)
+			text_append(&names, "%s%s", *names ? ", " : "", row->variable);
 	}
-	if (at > 0)
-		printf("\n");
+	if (!*names)
+		return;
+	printf("\nEnvironment:\n  ");
+	print_wrapped(names, 2, 2);
 }
 
 static size_t count_shown(const struct option_row *rows, bool all)
