@@ -31,7 +31,8 @@
 
 enum {
 	CODE_TIMED_OUT = 1,
-	CODE_NONE = -1
+	CODE_NONE = -1,
+	POLL_MOST_MS = 60000
 };
 
 struct watch_line {
@@ -84,12 +85,6 @@ static const struct option_row own_rows[] = {
 	{0},
 };
 
-static const struct option_row other_rows[] = {
-	{"json", 0, NULL, NULL, "lines of JSON, also about the sources",
-		OPTION_FLAG(struct watch_line, json)},
-	{0},
-};
-
 const struct verb verb_watch = {
 	.name = "watch",
 	.summary = "print preemption notices, or run a command on each, without a job",
@@ -102,7 +97,7 @@ const struct verb verb_watch = {
 	.groups = (const struct option_group[]){
 		OPTION_GROUP("Notice", notice_rows, 0),
 		OPTION_GROUP("Watching", own_rows, 0),
-		OPTION_GROUP("Other", other_rows, 0),
+		OPTION_GROUP("Other", json_rows, offsetof(struct watch_line, json)),
 		{0},
 	},
 	.notes = "The command sees REPRIEVE_NOTICE_KIND (stop, advice, cancelled), _SOURCE, "
@@ -280,9 +275,12 @@ static int wait_for_end(struct watching *watching)
 	while (watching->code == CODE_NONE) {
 		/* Without end where a stop is known. */
 		bool timed = watching->line->timeout_ms && !notices_stop(&watching->notices);
+		int64_t left_ms = timed ? clock_left_ms(end_ms) : POLL_MOST_MS;
 
-		if (poll(fds, 2, timed ? (int)clock_left_ms(end_ms) : -1) == 0)
+		if (left_ms <= 0)
 			end_watching(watching, CODE_TIMED_OUT);
+		else if (poll(fds, 2, (int)(left_ms < POLL_MOST_MS ? left_ms : POLL_MOST_MS)) <= 0)
+			continue;
 		else if (fds[0].revents && read(fds[0].fd, &info, sizeof(info)) == sizeof(info))
 			end_watching(watching, info.ssi_signo == SIGCHLD ? CODE_NONE : 0);
 		else if (fds[1].revents && read(fds[1].fd, &word, sizeof(word)) == sizeof(word))

@@ -25,7 +25,7 @@ static bool add_list(struct bytes *out, json_t *list)
 		if (json_is_string(item))
 			bytes_format(out, NULL, "%s%s", i ? ", " : "", json_string_value(item));
 		else
-			bytes_format(out, NULL, "%s%lld", i ? " " : "",
+			bytes_format(out, NULL, "%s%lld", i ? ", " : "",
 				     (long long)json_integer_value(item));
 	}
 	return i > 0;
