@@ -152,27 +152,6 @@ typedef void ledger_fn(void *arg, uint32_t attempt, const struct bytes *ledger);
 int storage_each_ledger(struct storage *storage, uint32_t oldest, ledger_fn *take, void *arg,
 			struct cancel *cancel, struct err *err);
 
-/* --- a barrier --- */
-
-/*
- * Processes that end together, and of which one waits for the others: each leaves its name below
- * tmp/, where nobody misses it later. `barrier` and `name` are of [A-Za-z0-9.-]. To arrive twice is
- * fine.
- */
-int storage_barrier_arrive(struct storage *storage, const char *barrier, const char *name,
-			   struct cancel *cancel, struct err *err);
-
-struct storage_barrier_arrivals {
-	char **names;
-	size_t count;
-};
-/* Who has arrived; nobody is no error. */
-int storage_barrier_read(struct storage *storage, const char *barrier,
-			 struct storage_barrier_arrivals *arrivals, struct cancel *cancel,
-			 struct err *err);
-void storage_barrier_release(struct storage_barrier_arrivals *barrier);
-AUTO(struct storage_barrier_arrivals, storage_barrier_release);
-
 /* --- history --- */
 
 /* How an attempt went, as far as its records say. */

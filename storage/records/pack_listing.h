@@ -37,8 +37,8 @@ int pack_listing_check(struct storage *storage, const struct manifest *manifest,
  * reports no dates. */
 int store_clock_read(struct storage *storage, int64_t *now_ms, struct cancel *cancel,
 		     struct err *err);
-/* Removes what a killed `reprieve doctor`, clock reading or task barrier has left below tmp/ a
- * day ago. Best effort. */
+/* Removes what a killed `reprieve doctor` or clock reading has left below tmp/ a day ago. Best
+ * effort. */
 void store_clock_remove_temporaries(struct storage *storage, int64_t now_ms, struct cancel *cancel);
 
 /*

@@ -22,7 +22,7 @@
  *
  *	attempts.c		claims an attempt, writes the end record
  *	attempt_notes.c		events, log and metrics of an attempt, for people; how they went
- *	drain_records.c		a preempted attempt that still saves; processes that wait in a step
+ *	drain_records.c		a preempted attempt that still saves
  *	snapshot_save.c		saves and commits a snapshot
  *	snapshot_presave.c	sends closed or growing files before the checkpoint is complete
  *	snapshot_restore.c	restores a snapshot into an empty directory

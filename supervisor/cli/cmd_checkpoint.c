@@ -39,12 +39,6 @@ static const struct option_row request_rows[] = {
 	{0},
 };
 
-static const struct option_row other_rows[] = {
-	{"json", 0, NULL, NULL, "one JSON object per line for each thing that happens",
-		OPTION_FLAG(struct checkpoint_options, client.json)},
-	{0},
-};
-
 const struct verb verb_checkpoint = {
 	.name = "checkpoint",
 	.summary = "ask a running job for a checkpoint, and wait until it is durable",
@@ -54,7 +48,7 @@ const struct verb verb_checkpoint = {
 		OPTION_GROUP("Job", running_job_rows, offsetof(struct checkpoint_options, job)),
 		OPTION_GROUP(NULL, own_rows, 0),
 		OPTION_GROUP("Request", request_rows, 0),
-		OPTION_GROUP("Other", other_rows, 0),
+		OPTION_GROUP("Other", json_rows, offsetof(struct checkpoint_options, client.json)),
 		{0},
 	},
 	.exits = (const struct help_row[]){
@@ -106,26 +100,12 @@ struct request_result {
 	bool asked, saved; /* what is still under way when the time is over */
 };
 
-static void print_requested(json_t *reply)
-{
-	size_t i;
-	json_t *pid;
-
-	printf("asked");
-	json_array_foreach(json_object_get(reply, "pids"), i, pid)
-		printf("%s %lld",
-		       i                                                     ? ","
-		       : json_array_size(json_object_get(reply, "pids")) > 1 ? " pids"
-									     : " pid",
-		       (long long)json_integer_value(pid));
-	putchar('\n');
-}
-
 static void print_reply(void *arg, json_t *reply)
 {
 	struct request_result *request_result = arg;
 	const struct checkpoint_client *client = request_result->client;
 	const char *event = json_text_or(reply, "event", "");
+	size_t pids = json_array_size(json_object_get(reply, "pids"));
 
 	if (client->json)
 		json_print(json_incref(reply), false);
@@ -142,9 +122,10 @@ static void print_reply(void *arg, json_t *reply)
 				 reply);
 	} else if (text_equal(event, "asked")) {
 		request_result->settled = client->no_wait;
-		request_result->asked |= json_array_size(json_object_get(reply, "pids")) > 0;
+		request_result->asked |= pids > 0;
+		json_object_set_new(reply, "count", json_integer((json_int_t)pids));
 		if (!client->json && !json_true_or(reply, "again", false))
-			print_requested(reply);
+			json_say("asked[ pid{count:s} {pids}]", reply);
 	} else if (text_equal(event, "saved")) {
 		request_result->saved = true;
 	} else if (text_equal(event, "rank_progress") && !client->json) {

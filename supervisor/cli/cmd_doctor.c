@@ -61,7 +61,7 @@ const struct verb verb_doctor = {
 		"time to save.\n"
 		"The store: what these credentials may do there, whether the clock is right, how "
 		"fast it is.\n"
-		"Under Slurm: what its configuration means for a preempted job.\n"
+		"Under Slurm: may the job be requeued, and who gets the signal ahead of its end.\n"
 		"Objects of its own are written below tmp/ and removed again.",
 	.exits = (const struct help_row[]){
 		{"0", "nothing failed"},

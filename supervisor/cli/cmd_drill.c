@@ -53,15 +53,6 @@ static void drill_options_release(struct drill_options *options)
 
 AUTO(struct drill_options, drill_options_release);
 
-static int set_cloud(void *cloud, const char *name, struct err *err)
-{
-	if (!mock_cloud_by_name(name, cloud))
-		return err_set(err, ERR_INVALID,
-			       "unknown cloud '%s': write one of aws, gcp, azure, alibaba, tencent",
-			       name);
-	return 0;
-}
-
 /* As from path_below(). The shell's directory may be reached by links, and getcwd() knows of none.
  */
 static char *relative_to_here(const char *path)
@@ -108,7 +99,7 @@ static const struct option_row preemption_rows[] = {
 		OPTION_NUMBER(struct drill_options, scenario.gang), .least = 2, .most = GANG_MOST},
 	{"cloud", 0, "CLOUD", NULL,
 		"whose metadata server to pretend: aws (default), gcp, azure, alibaba or tencent",
-		.set = set_cloud, .at = offsetof(struct drill_options, scenario.cloud),
+		OPTION_CHOICE(struct drill_options, scenario.cloud),
 		.choices = "aws gcp azure alibaba tencent"},
 	{"rounds", 0, "N", NULL,
 		"how many machines are taken away (default: 1); a last one is left alone to the "
@@ -208,17 +199,6 @@ const struct verb verb_drill = {
 };
 // clang-format on
 
-static bool is_chosen(char **options, size_t count, const char *name)
-{
-	size_t length = strlen(name);
-
-	for (size_t i = 0; i < count; i++)
-		if (text_starts(options[i], name) &&
-		    (options[i][length] == '\0' || options[i][length] == '='))
-			return true;
-	return false;
-}
-
 /* A command alone is run without options. NULL: it is none. */
 static char **make_run(char **command)
 {
@@ -287,7 +267,7 @@ static enum option_result read_run(struct drill_options *options, char **argv, s
 	signal_name_format(run.checkpoint_signal > 0 ? run.checkpoint_signal : SIGTERM,
 			   options->save_signal);
 	scenario->save_signal = options->save_signal;
-	scenario->script = embedded_script();
+	scenario->script = embedded_script_begin;
 	scenario->checkpoint_dir = options->checkpoint_dir;
 	scenario->store = run.store;
 	scenario->command = run.command;
@@ -295,8 +275,7 @@ static enum option_result read_run(struct drill_options *options, char **argv, s
 	scenario->run_option_count = (size_t)(run.command - argv) - 1;
 	if (scenario->run_option_count > 0 && text_equal(run.command[-1], "--"))
 		scenario->run_option_count--;
-	scenario->notice_chosen =
-		is_chosen(scenario->run_options, scenario->run_option_count, "--notice");
+	scenario->notice_chosen = !text_equal(run.notice, "auto");
 	return 0;
 }
 
@@ -322,15 +301,6 @@ static enum option_result read_command_line(int argc, char **argv, struct drill_
 	if (run[0] && !text_equal(run[0], "run"))
 		options->bare = make_run(run);
 	return read_run(options, options->bare ? options->bare : run, err);
-}
-
-/* On a terminal, unless NO_COLOR is set (https://no-color.org) or TERM is dumb. */
-static bool wants_colour(void)
-{
-	const char *no_colour = getenv("NO_COLOR");
-
-	return isatty(STDOUT_FILENO) && !(no_colour && *no_colour) &&
-	       !text_equal(getenv("TERM"), "dumb");
 }
 
 static void print_plan(const struct scenario_options *options, bool passes_over_store)
@@ -503,7 +473,6 @@ int cmd_drill(int argc, char **argv)
 				.notice_after_ms = NOTICE_AFTER_UNSAID,
 				.lost_most = UINT_MAX,
 				.inherited = &inherited,
-				.colour = wants_colour(),
 			},
 	};
 	enum option_result result;
@@ -513,6 +482,7 @@ int cmd_drill(int argc, char **argv)
 	bool passes_over_store = getenv("REPRIEVE_STORE") != NULL;
 
 	unsetenv("REPRIEVE_STORE");
+	unsetenv("REPRIEVE_NOTICE"); /* of the machine that this is, and not of those */
 	/* Before the metadata server's threads: none of them may take a signal
 	 * that is meant for us. */
 	signals_block(&inherited);

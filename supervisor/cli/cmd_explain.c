@@ -57,13 +57,19 @@ const struct verb verb_explain = {
 
 /* --- profiles --- */
 
-static json_t *list_json(const char *const *list)
+static void print_line(const char *label, const char *text)
 {
-	json_t *array = json_array();
+	if (*text)
+		printf("  %-14s %s\n", label, text);
+}
+
+static void print_list(const char *label, const char *const *list)
+{
+	auto_free char *text = text_copy("");
 
 	for (; *list; list++)
-		json_array_append_new(array, json_string(*list));
-	return array;
+		text_append(&text, "%s%s", *text ? ", " : "", *list);
+	print_line(label, text);
 }
 
 static char *rule_text(const struct profile_rule *rule)
@@ -86,7 +92,7 @@ static char *rule_text(const struct profile_rule *rule)
 	return text_copy("");
 }
 
-static json_t *request_json(const struct profile *profile)
+static void print_asking(const struct profile *profile)
 {
 	static const char *const whom[] = {
 		[PROFILE_TARGET_ALL] = "all ranks",
@@ -94,85 +100,66 @@ static json_t *request_json(const struct profile *profile)
 		[PROFILE_TARGET_RANK_0] = "rank 0",
 	};
 	bool can = profile->ask == PROFILE_ASK_SIGNAL;
-	bool ends = profile->after == PROFILE_AFTER_ENDS;
 	char name[SIGNAL_NAME_SIZE];
+	auto_free char *text =
+		can ? text_format("%s to %s, where it is caught; %s",
+				  signal_name_format(profile->signal, name), whom[profile->whom],
+				  profile->ask_note)
+		    : text_format("cannot be asked: %s; its periodic checkpoints count",
+				  profile->ask_note);
 
-	return json_pack("{s:b, s:s?, s:s?, s:s?, s:i, s:o, s:s}", "possible", can, "signal",
-			 can ? signal_name_format(profile->signal, name) : NULL, "whom",
-			 can ? whom[profile->whom] : NULL, "then",
-			 !can   ? NULL
-			 : ends ? "saves and ends"
-				: "saves and continues",
-			 "patience_ms", (int)profile->patience_ms, "needs_one_of",
-			 list_json(profile->enables), "note", profile->ask_note);
-}
-
-static json_t *profile_json(const struct profile *profile)
-{
-	json_t *codes = json_array(), *torn = json_array();
-
-	if (profile->zero_is_asked)
-		json_array_append_new(codes, json_integer(0));
-	for (const int *code = profile->resume_codes; *code; code++)
-		json_array_append_new(codes, json_integer(*code));
-	for (size_t i = 0; i < PROFILE_RULES && profile->rules[i].kind; i++) {
-		auto_free char *text = rule_text(&profile->rules[i]);
-
-		json_array_append_new(torn, json_string(text));
-	}
-	return json_pack("{s:s, s:s, s:{s:o, s:o, s:o, s:o, s:o, s:o}, s:o, s:{s:o, s:s}, s:o, "
-			 "s:o, s:s, s:b, s:o, s:o}",
-			 "name", profile->name, "title", profile->title, "found_by", "words",
-			 list_json(profile->words), "programs", list_json(profile->programs),
-			 "imports", list_json(profile->imports), "with", list_json(profile->with),
-			 "texts", list_json(profile->texts), "files", list_json(profile->files),
-			 "asking", request_json(profile), "complete", "commits",
-			 list_json(profile->completion_markers), "note", profile->completion_note,
-			 "torn", torn, "temporary", list_json(profile->temporary), "resuming",
-			 profile->resume_note, "local_tmpdir", profile->local_tmpdir, "exit_codes",
-			 codes, "resharded", list_json(profile->resharded));
+	print_line("asking", text);
+	if (can)
+		print_line("then", profile->after == PROFILE_AFTER_ENDS ? "it saves and ends"
+									: "it saves and continues");
 }
 
 static void print_profile(const struct profile *profile)
 {
-	static const char *const lines[] = {
-		"{name}: {title}",
-		"[  command has    {found_by.words}]",
-		"[  or is          {found_by.programs}]",
-		"[  script imports {found_by.imports}]",
-		"[  and contains   {found_by.with}]",
-		"[  script has     {found_by.texts}]",
-		"[  files          {found_by.files}]",
-		"  asking         [{asking.possible:?}{asking.signal} to {asking.whom}, where it "
-		"is "
-		"caught; {asking.note}|cannot be asked: {asking.note}; its periodic checkpoints "
-		"count]",
-		"[  then           it {asking.then}]",
-		"  complete       {complete.note}",
-		"[  torn           {torn_1}]",
-		"[  torn           {torn_2}]",
-		"[  any number     {resharded}]",
-		"[  not saved      {temporary}]",
-		"  resuming       {resuming}",
-	};
-	auto_json json_t *json = profile_json(profile);
-	json_t *torn = json_object_get(json, "torn");
+	auto_free char *codes = text_copy(profile->zero_is_asked ? " 0" : "");
 
-	json_object_set(json, "torn_1", json_array_get(torn, 0));
-	json_object_set(json, "torn_2", json_array_get(torn, 1));
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
-		json_say(lines[i], json);
+	printf("%s: %s\n", profile->name, profile->title);
+	print_list("command has", profile->words);
+	print_list("or is", profile->programs);
+	print_list("script imports", profile->imports);
+	print_list("and contains", profile->with);
+	print_list("script has", profile->texts);
+	print_list("files", profile->files);
+	print_asking(profile);
+	print_line("complete", profile->completion_note);
+	for (size_t i = 0; i < PROFILE_RULES && profile->rules[i].kind; i++) {
+		auto_free char *text = rule_text(&profile->rules[i]);
+
+		print_line("torn", text);
+	}
+	print_list("any number", profile->resharded);
+	print_list("not saved", profile->temporary);
+	print_line("resuming", profile->resume_note);
 	if (profile->lightning_slurm)
-		printf("  %-14s like Slurm's, for one process outside Slurm whose default_root_dir "
-		       "is the\n  %-14s checkpoint directory: then SIGUSR1 makes it save "
-		       "hpc_ckpt_N.ckpt and continue, and\n  %-14s it resumes from that by "
-		       "itself\n",
-		       "environment", "", "");
+		print_line("environment",
+			   "like Slurm's, for one process outside Slurm whose default_root_dir is "
+			   "the\n                 checkpoint directory: then SIGUSR1 makes it save "
+			   "hpc_ckpt_N.ckpt and continue, and\n                 it resumes from "
+			   "that by itself");
 	if (profile->local_tmpdir)
-		printf("  %-14s TMPDIR on the checkpoints' file system, if it is unset and /tmp is "
-		       "on another one\n",
-		       "environment");
-	json_say("  exit codes     {exit_codes}: after a request, run it again", json);
+		print_line("environment", "TMPDIR on the checkpoints' file system, if it is unset "
+					  "and /tmp is on another one");
+	for (const int *code = profile->resume_codes; *code; code++)
+		text_append(&codes, " %d", *code);
+	if (*codes)
+		printf("  %-14s%s: after a request, run it again\n", "exit codes", codes);
+}
+
+/* The names of its commits beside its own; the rest is said for people. */
+static json_t *profile_json(const struct profile *profile)
+{
+	json_t *commits = json_array();
+
+	for (const char *const *name = profile->completion_markers; *name; name++)
+		json_array_append_new(commits, json_string(*name));
+	return json_pack("{s:s, s:s, s:{s:s, s:o}, s:s}", "name", profile->name, "title",
+			 profile->title, "complete", "note", profile->completion_note, "commits",
+			 commits, "resuming", profile->resume_note);
 }
 
 static int explain_profiles(bool json)
@@ -215,11 +202,12 @@ static int explain_profile(const char *name, bool json)
 
 static int code_under(const struct exit_policy *policy, int code)
 {
-	if (policy && code == EXIT_PREEMPTED && policy->preempted)
-		return policy->preempted;
-	if (policy && code == EXIT_NOT_DURABLE && policy->not_durable)
-		return policy->not_durable;
-	return code;
+	struct outcome outcome = {.kind = code == EXIT_PREEMPTED     ? OUTCOME_PREEMPTED
+					  : code == EXIT_NOT_DURABLE ? OUTCOME_NOT_DURABLE
+								     : OUTCOME_FAILED,
+				  .exit_code = code};
+
+	return exit_policy_code(policy, &outcome);
 }
 
 static json_t *policy_json(const struct exit_policy *policy)
@@ -233,7 +221,7 @@ static json_t *policy_json(const struct exit_policy *policy)
 /* The rows of the table in RESTARTS.md, "Exit codes", whose codes are numbers or words. */
 static void print_ends(const struct exit_policy *policy)
 {
-	const char *at = strstr(embedded_restarts(), "## Exit codes");
+	const char *at = strstr(embedded_restarts_begin, "## Exit codes");
 	const char *end = strstr(at + 1, "\n## ");
 	char code[8], how[400], next[200];
 

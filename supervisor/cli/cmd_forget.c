@@ -2,10 +2,10 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/terminal_line.h"
 #include "base/text.h"
 #include "costs.h"
 #include "options/options.h"
+#include "page.h"
 #include "scheduler/scheduler.h"
 #include "status_text.h"
 #include "store_command.h"
@@ -55,12 +55,6 @@ const struct verb verb_forget = {
 };
 // clang-format on
 
-struct listing {
-	const struct forget_options *options;
-	json_t *rows;
-	size_t printed;
-};
-
 static json_t *reasons_json(unsigned reasons)
 {
 	json_t *list = json_array();
@@ -72,42 +66,40 @@ static json_t *reasons_json(unsigned reasons)
 	return list;
 }
 
-static void print_decision(void *arg, const struct snapshot_info *info, unsigned reasons)
+static void note_decision(void *rows, const struct snapshot_info *info, unsigned reasons)
 {
-	struct listing *listing = arg;
-	char id[SNAPSHOT_ID_TEXT], size[24], alone[24], step[24] = "-", why[160];
+	char id[SNAPSHOT_ID_TEXT];
 
-	snapshot_id_format(info->id, id);
-	if (listing->options->store_command.json) {
-		json_array_append_new(listing->rows,
-				      json_pack("{s:s, s:b, s:o, s:s, s:o, s:s, s:I, s:I}", "id",
-						id, "kept", reasons != 0, "reasons",
-						reasons_json(reasons), "state",
-						snapshot_state_name(info), "step",
-						json_integer_or_null(info->step), "created",
-						info->created, "bytes", (json_int_t)info->bytes,
-						"bytes_alone", (json_int_t)info->bytes_alone));
-		return;
-	}
-	if (listing->printed++ == 0)
-		printf("%-8s %-13s  %-9s  %-8s  %9s  %9s  %-19s  %s\n", "", "ID", "STATE", "STEP",
-		       "SIZE", "ALONE", "CREATED (UTC)", "WHY");
-	if (info->step >= 0)
-		snprintf(step, sizeof(step), "%lld", (long long)info->step);
-	terminal_line_print("%-8s %-13s  %-9s  %-8s  %9s  %9s  %-19.19s  %s",
-			    reasons                     ? "keep"
-			    : listing->options->dry_run ? "would go"
-							: "forget",
-			    id, snapshot_state_name(info), step,
-			    text_bytes(info->bytes, size, sizeof(size)),
-			    text_bytes(info->bytes_alone, alone, sizeof(alone)), info->created,
-			    reasons ? retention_format_reasons(reasons, why, sizeof(why))
-				    : "no rule keeps it");
+	json_array_append_new(rows, json_pack("{s:s, s:b, s:o, s:s, s:o, s:s, s:I, s:I}", "id",
+					      snapshot_id_format(info->id, id), "kept",
+					      reasons != 0, "reasons", reasons_json(reasons),
+					      "state", snapshot_state_name(info), "step",
+					      json_integer_or_null(info->step), "created",
+					      info->created, "bytes", (json_int_t)info->bytes,
+					      "bytes_alone", (json_int_t)info->bytes_alone));
 }
 
-static json_t *summary_json(const struct listing *listing, const struct forget_result *result)
+static void print_decisions(json_t *rows, bool dry_run)
 {
-	const struct forget_options *options = listing->options;
+	const struct page_column columns[] = {
+		{"", dry_run ? "[{kept:?}keep|would go]" : "[{kept:?}keep|forget]"},
+		{"ID", "{id}"},
+		{"STATE", "{state}"},
+		{"STEP", "[{step}|-]"},
+		{"SIZE", "{bytes:bytes}"},
+		{"ALONE", "{bytes_alone:bytes}"},
+		{"CREATED (UTC)", "{created:second}"},
+		{"WHY", "[{reasons}|no rule keeps it]"},
+		{0},
+	};
+
+	if (json_array_size(rows) > 0)
+		page_print_rows(columns, rows);
+}
+
+static json_t *summary_json(const struct forget_options *options, json_t *rows,
+			    const struct forget_result *result)
+{
 	const struct store_command *command = &options->store_command;
 	double price = options->price;
 	uint64_t after = result->bytes_before - result->collected.bytes_removed;
@@ -124,26 +116,14 @@ static json_t *summary_json(const struct listing *listing, const struct forget_r
 			 "cost_after", storage_price_per_month(after, price), "refused",
 			 (int)result->refused.count, "first_refused",
 			 result->refused.count > 0 ? result->refused.first : NULL, "snapshots",
-			 listing->rows);
+			 rows);
 }
 
 static void print_summary(const struct forget_result *result, json_t *summary)
 {
-	double price = json_number_value(json_object_get(summary, "price"));
-	char text[24];
-
 	json_object_set_new(summary, "bytes_after",
 			    json_integer((json_int_t)(result->bytes_before -
 						      result->collected.bytes_removed)));
-	for (int i = 0; i < 2 && price > 0; i++) {
-		const char *name = i == 0 ? "cost_before" : "cost_after";
-		double cost = json_number_value(json_object_get(summary, name));
-
-		json_object_set_new(summary, name,
-				    json_string(storage_price_format(cost, text, sizeof(text))));
-	}
-	snprintf(text, sizeof(text), "$%g", price);
-	json_object_set_new(summary, "price", json_string(price > 0 ? text : ""));
 	json_say("[{dry_run:?}would keep|kept] {kept} snapshot{kept:s}, [{dry_run:?}forget|forgot] "
 		 "{forgotten}; [{dry_run:?}free|freed] {bytes_freed:bytes} in {packs_removed} "
 		 "pack{packs_removed:s}",
@@ -156,8 +136,8 @@ static void print_summary(const struct forget_result *result, json_t *summary)
 			 result->refused.count, result->refused.count == 1 ? "" : "s",
 			 result->refused.count == 1 ? "s" : "", result->refused.first);
 	json_say("stored: {bytes_before:bytes}, [{dry_run:?}then|now] {bytes_after:bytes}[; about "
-		 "{cost_before}, [{dry_run:?}then|now] {cost_after} a month (an estimate: storage "
-		 "alone, at {price} per GB)]",
+		 "{cost_before:money}, [{dry_run:?}then|now] {cost_after:money} a month (an "
+		 "estimate: storage alone, at {price:+price} per GB)]",
 		 summary);
 }
 
@@ -171,8 +151,7 @@ int cmd_forget(int argc, char **argv)
 	};
 	const struct store_command *command = &options.store_command;
 	auto_json json_t *rows = json_array(), *summary = NULL;
-	struct listing listing = {.options = &options, .rows = rows};
-	struct forget_request request = {.decided = print_decision, .arg = &listing};
+	struct forget_request request = {.decided = note_decision, .arg = rows};
 	struct forget_result result;
 	struct err err;
 	int code = store_command_begin(&verb_forget, argc, argv, &options);
@@ -195,10 +174,12 @@ int cmd_forget(int argc, char **argv)
 	code = result.kept + result.forgotten == 0 ? store_command_check_job(command) : -1;
 	if (code >= 0)
 		return code;
-	summary = summary_json(&listing, &result);
-	if (command->json)
+	summary = summary_json(&options, rows, &result);
+	if (command->json) {
 		json_print(steal(&summary), true);
-	else
+	} else {
+		print_decisions(rows, options.dry_run);
 		print_summary(&result, summary);
+	}
 	return result.refused.count > 0 ? EXIT_FAILURE : 0;
 }

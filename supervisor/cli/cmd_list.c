@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "costs.h"
 #include "page.h"
+#include "status_text.h"
 #include "store_command.h"
 #include "verbs.h"
 
@@ -88,72 +89,37 @@ static json_t *snapshot_json(const struct snapshot_info *info)
 			 (json_int_t)info->members_without);
 }
 
-static void add_row(struct page_section *section, const struct snapshot_info *info, bool gang)
+/* MEMBERS stands there where one is of a gang. */
+static void print_table(json_t *rows)
 {
-	char id[SNAPSHOT_ID_TEXT], size[24], stored[24], members[24] = "-";
+	struct page_column columns[] = {
+		{"  ID", "[{newest:?}* |  ]{id}"},
+		{"STATE", "{state}"},
+		{"STEP", "[{step}|-]"},
+		{"MEMBERS", "[{with} of {members}|{members:+}|-]"},
+		{"FILES", "{files}"},
+		{"SIZE", "{bytes:bytes}"},
+		{"STORED", "{bytes_stored:bytes}"},
+		{"CREATED (UTC)", "{created:second}"},
+		{"HOST", "{host}[{pinned:?}  pinned][  tag {tag}][: {damage}]"},
+		{0},
+	};
+	bool gang = false;
+	json_t *row;
+	size_t i;
 
-	page_add_cell(section, "%c %s", info->newest ? '*' : ' ', snapshot_id_format(info->id, id));
-	page_add_cell(section, "%s", snapshot_state_name(info));
-	page_add_cell(section, info->step >= 0 ? "%lld" : "-", (long long)info->step);
-	/* "4"; "3 of 4"; "-": one machine. */
-	if (info->members > 0 && info->members_without > 0)
-		snprintf(members, sizeof(members), "%u of %u",
-			 info->members - info->members_without, info->members);
-	else if (info->members > 0)
-		snprintf(members, sizeof(members), "%u", info->members);
-	if (gang)
-		page_add_cell(section, "%s", members);
-	page_add_cell(section, "%u", info->files);
-	page_add_cell(section, "%s", text_bytes(info->bytes, size, sizeof(size)));
-	page_add_cell(section, "%s", text_bytes(info->bytes_stored, stored, sizeof(stored)));
-	page_add_cell(section, "%.19s", info->created);
-	page_add_cell(section, "%s%s%s%s%s%s", info->host, info->pinned ? "  pinned" : "",
-		      info->tag[0] ? "  tag " : "", info->tag, info->damage[0] ? ": " : "",
-		      info->damage);
-}
+	json_array_foreach(rows, i, row)
+	{
+		int64_t members = json_number_or(row, "members", 0);
+		int64_t without = json_number_or(row, "members_without_checkpoint", 0);
 
-/* Each column is as wide as what is in it, so that a row fits a terminal. */
-static void print_table(const struct snapshot_list *list)
-{
-	static const char *const heads[] = {"  ID",   "STATE",         "STEP", "FILES", "SIZE",
-					    "STORED", "CREATED (UTC)", "HOST", NULL};
-	static const char *const gang_heads[] = {"  ID",  "STATE", "STEP",   "MEMBERS",
-						 "FILES", "SIZE",  "STORED", "CREATED (UTC)",
-						 "HOST",  NULL};
-	auto_(page_section_release) struct page_section section = {.heads = heads};
-
-	for (size_t i = 0; i < list->count; i++)
-		if (list->items[i].members > 0)
-			section.heads = gang_heads;
-	for (size_t i = 0; i < list->count; i++)
-		add_row(&section, &list->items[i], section.heads == gang_heads);
-	page_print_table(&section);
-}
-
-static void print_total(uint64_t bytes, double price)
-{
-	char size[24], cost[24];
-
-	printf("stored: %s", text_bytes(bytes, size, sizeof(size)));
-	if (price > 0)
-		printf(", about %s a month (an estimate: storage alone, at $%g per GB)",
-		       storage_price_format(storage_price_per_month(bytes, price), cost,
-					    sizeof(cost)),
-		       price);
-	printf("\n");
-}
-
-static void print_json(const struct store_command *command, const struct snapshot_list *list,
-		       uint64_t bytes, double price)
-{
-	json_t *rows = json_array();
-
-	for (size_t i = 0; i < list->count; i++)
-		json_array_append_new(rows, snapshot_json(&list->items[i]));
-	json_print(json_pack("{s:s, s:s, s:I, s:f, s:f, s:o}", "store", command->store, "job",
-			     command->job, "bytes_stored", (json_int_t)bytes, "price", price,
-			     "cost", storage_price_per_month(bytes, price), "snapshots", rows),
-		   true);
+		gang |= members > 0;
+		if (members > 0 && without > 0)
+			json_object_set_new(row, "with", json_integer(members - without));
+	}
+	if (!gang)
+		memmove(&columns[3], &columns[4], sizeof(columns) - 4 * sizeof(columns[0]));
+	page_print_rows(columns, rows);
 }
 
 int cmd_list(int argc, char **argv)
@@ -164,6 +130,7 @@ int cmd_list(int argc, char **argv)
 	};
 	auto_(snapshot_list_release) struct snapshot_list list = {0};
 	const struct store_command *command = &options.store_command;
+	auto_json json_t *rows = json_array(), *all = NULL;
 	double price;
 	uint64_t bytes;
 	struct err err;
@@ -180,13 +147,20 @@ int cmd_list(int argc, char **argv)
 	if (code >= 0)
 		return code;
 	price = options.price < 0 ? storage_price_of(command->store) : options.price;
+	for (size_t i = 0; i < list.count; i++)
+		json_array_append_new(rows, snapshot_json(&list.items[i]));
+	all = json_pack("{s:s, s:s, s:I, s:f, s:f, s:O}", "store", command->store, "job",
+			command->job, "bytes_stored", (json_int_t)bytes, "price", price, "cost",
+			storage_price_per_month(bytes, price), "snapshots", rows);
 	if (command->json) {
-		print_json(command, &list, bytes, price);
+		json_print(steal(&all), true);
 	} else if (list.count == 0) {
-		printf("job %s has no snapshots in %s\n", command->job, command->store);
+		json_say("job {job} has no snapshots in {store}", all);
 	} else {
-		print_table(&list);
-		print_total(bytes, price);
+		print_table(rows);
+		json_say("stored: {bytes_stored:bytes}[, about {cost:money} a month (an estimate: "
+			 "storage alone, at {price:+price} per GB)]",
+			 all);
 	}
 	return 0;
 }

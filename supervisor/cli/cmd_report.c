@@ -101,7 +101,6 @@ const struct verb verb_report = {
 /* Oldest first, as the history is not. */
 struct accounts {
 	struct attempt_costs *items;
-	struct timeline *timelines;
 	const struct attempt_history *history;
 	struct snapshot_list snapshots; /* only where an attempt has left no end record */
 };
@@ -124,7 +123,6 @@ static void read_account(const struct accounts *accounts, size_t at, const struc
 	attempt_costs_read(&accounts->items[at], past,
 			   past->ended ? "" : saved_last(accounts, past->number),
 			   at + 1 == history->count, ledger);
-	timeline_read(&accounts->timelines[at], &accounts->items[at], ledger);
 }
 
 static void take_ledger(void *arg, uint32_t attempt, const struct bytes *ledger)
@@ -137,9 +135,9 @@ static void take_ledger(void *arg, uint32_t attempt, const struct bytes *ledger)
 }
 
 static int read_accounts(struct storage *storage, const struct attempt_history *history,
-			 struct attempt_costs *items, struct timeline *timelines, struct err *err)
+			 struct attempt_costs *items, struct err *err)
 {
-	struct accounts accounts = {.items = items, .timelines = timelines, .history = history};
+	struct accounts accounts = {.items = items, .history = history};
 	struct bytes nothing = {0};
 	bool all_ended = true;
 	int status = 0;
@@ -214,22 +212,6 @@ static void print_sum(const struct report_options *options, const char *store, c
 	print_cost(options, sum);
 }
 
-static json_t *account_json(const struct attempt_costs *costs)
-{
-	return json_pack(
-		"{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:b, s:b, s:i, s:o}",
-		"attempt", (int)costs->number, "started", costs->started, "host", costs->host,
-		"outcome", costs->outcome, "source", costs->source, "notice_seconds",
-		costs->notice_seconds < 0 ? json_null() : json_real(costs->notice_seconds),
-		"ran_seconds", json_seconds(costs->ran_ms), "lost_seconds",
-		json_seconds(costs->lost_ms), "unsaved_seconds", json_seconds(costs->unsaved_ms),
-		"kept_seconds", json_seconds(costs->kept_ms), "restore_seconds",
-		json_seconds(costs->restore_ms), "snapshots", (int)costs->snapshots, "interrupted",
-		costs->interrupted, "at_least", costs->at_least, "machines", (int)costs->machines,
-		"superseded_by",
-		costs->superseded_by > 0 ? json_integer(costs->superseded_by) : json_null());
-}
-
 static json_t *sum_json(const struct report_options *options, const struct attempt_costs_sum *sum)
 {
 	struct attempt_costs_price cost =
@@ -262,7 +244,7 @@ static void print_job(struct report *report, const char *job, const struct attem
 	json_t *attempts = json_array(), *json = sum_json(report->options, sum);
 
 	for (size_t i = 0; i < count; i++)
-		json_array_append_new(attempts, account_json(&accounts[i]));
+		json_array_append_new(attempts, attempt_costs_json(&accounts[i]));
 	json_object_set_new(json, "job", json_string(job));
 	json_object_set_new(json, "list", attempts);
 	json_array_append_new(report->jobs, json);
@@ -278,7 +260,6 @@ static int report_job(struct report *report, struct storage *storage, const char
 {
 	auto_(attempt_history_release) struct attempt_history history = {0};
 	auto_free struct attempt_costs *accounts = NULL;
-	auto_free struct timeline *timelines = NULL;
 	struct attempt_costs_sum sum = {0};
 	const char *group = job;
 	struct page_section *section;
@@ -293,16 +274,14 @@ static int report_job(struct report *report, struct storage *storage, const char
 			return code;
 	}
 	accounts = memory_new((history.count + 1) * sizeof(*accounts));
-	timelines = memory_new((history.count + 1) * sizeof(*timelines));
-	status = read_accounts(storage, &history, accounts, timelines, err);
+	status = read_accounts(storage, &history, accounts, err);
 	if (status == 0) {
 		attempt_costs_add(&sum, accounts, history.count);
 		report->sections = memory_grow(report->sections, report->section_count + 1,
 					       sizeof(*report->sections));
 		section = &report->sections[report->section_count++];
 		*section = (struct page_section){.bar_count = 0};
-		report_page_fill(section, job, accounts, timelines, history.count,
-				 &report->options->prices);
+		report_page_fill(section, job, accounts, history.count, &report->options->prices);
 		print_job(report, job, accounts, history.count, &sum);
 		if (report->options->by)
 			group = group_name(report->options, &history);
@@ -310,7 +289,7 @@ static int report_job(struct report *report, struct storage *storage, const char
 		attempt_costs_add(&report->sum, accounts, history.count);
 	}
 	for (size_t i = 0; i < history.count; i++)
-		free(timelines[i].bar.phases);
+		free(accounts[i].bar.phases);
 	return status;
 }
 

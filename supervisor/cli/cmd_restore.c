@@ -10,6 +10,7 @@
 #include "base/terminal_line.h"
 #include "base/text.h"
 #include "scheduler/scheduler.h"
+#include "status_text.h"
 #include "store_command.h"
 #include "verbs.h"
 #include "workspace/workspace.h"
@@ -107,24 +108,23 @@ static void print_restored(const struct store_command *command, struct snapshot_
 			   const char *directory, const struct restore_result *result,
 			   int64_t milliseconds)
 {
-	char text[SNAPSHOT_ID_TEXT], size[24], time[32];
+	char text[SNAPSHOT_ID_TEXT];
 	auto_free char *printable = text_copy(directory);
+	auto_json json_t *restored = NULL;
 
-	snapshot_id_format(id, text);
 	text_to_utf8(printable);
-	if (command->json) {
-		json_print(json_pack("{s:s, s:s, s:o, s:i, s:I, s:I, s:f}", "id", text, "directory",
-				     printable, "step", json_integer_or_null(result->step), "files",
-				     (int)result->files, "bytes", (json_int_t)result->bytes,
-				     "bytes_fetched", (json_int_t)result->bytes_fetched, "seconds",
-				     (double)milliseconds / 1000),
-			   true);
-		return;
-	}
-	terminal_line_print("restored %s into %s: %u file%s, %s in %s", text, directory,
-			    result->files, result->files == 1 ? "" : "s",
-			    text_bytes(result->bytes, size, sizeof(size)),
-			    text_duration(milliseconds, time, sizeof(time)));
+	restored =
+		json_pack("{s:s, s:s, s:o, s:i, s:I, s:I, s:f}", "id", snapshot_id_format(id, text),
+			  "directory", printable, "step", json_integer_or_null(result->step),
+			  "files", (int)result->files, "bytes", (json_int_t)result->bytes,
+			  "bytes_fetched", (json_int_t)result->bytes_fetched, "seconds",
+			  (double)milliseconds / 1000);
+	if (command->json)
+		json_print(steal(&restored), true);
+	else
+		json_say("restored {id} into {directory}: {files} file{files:s}, {bytes:bytes} in "
+			 "{seconds:time}",
+			 restored);
 }
 
 /* -1 to go on. */

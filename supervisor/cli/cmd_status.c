@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define STATUS_TIMEOUT_MS 5000
@@ -42,8 +41,7 @@ struct status_run {
 	bool failed;     /* one of them does not answer, which is logged */
 	json_t *answers; /* of this look */
 	struct watched_run *runs;
-	bool draws; /* on a terminal, each look over the last one */
-	bool drawn;
+	bool draws;        /* on a terminal, each look over the last one */
 	struct bytes ends; /* what was drawn of those that have ended */
 	int code;
 };
@@ -319,33 +317,18 @@ static bool await_end(struct status_run *status_run)
 	return any;
 }
 
-/* In one write, from the top of the screen on and no longer than it, so that whoever ends us leaves
- * the cursor below it. */
-static void draw(struct status_run *status_run)
+/* In one write, from the top of the screen on, so that whoever ends us leaves the cursor below it.
+ */
+static void draw(const struct status_run *status_run)
 {
-	auto_(bytes_release) struct bytes text = {0}, output = {0};
-	struct winsize size = {0};
-	size_t rows = 0;
-	char *rest, *line;
+	auto_(bytes_release) struct bytes text = {0};
 
-	bytes_format(&text, NULL, "%.*s", (int)status_run->ends.size,
+	bytes_format(&text, NULL, "\x1b[H\x1b[J%.*s", (int)status_run->ends.size,
 		     status_run->ends.data ? (const char *)status_run->ends.data : "");
 	append_answers(status_run, &text);
 	if (json_array_size(status_run->answers) > 0)
 		bytes_format(&text, NULL, "(Ctrl-C ends this view, and no job)\n");
-	bytes_append(&text, "", 1, NULL);
-	(void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-	bytes_format(&output, NULL, "\x1b[H%s", status_run->drawn ? "" : "\x1b[2J");
-	status_run->drawn = true;
-	rest = (char *)text.data;
-	while ((line = strsep(&rest, "\n")) && rest) {
-		rows += 1 + (size.ws_col ? strlen(line) / size.ws_col : 0);
-		if (size.ws_row && rows >= size.ws_row)
-			break;
-		bytes_format(&output, NULL, "%s\x1b[K\n", line);
-	}
-	bytes_format(&output, NULL, "\x1b[J");
-	fwrite(output.data, 1, output.size, stdout);
+	fwrite(text.data, 1, text.size, stdout);
 }
 
 static bool may_draw(void)

@@ -1,8 +1,8 @@
 /*
  * reprieve watch: prints each change of the merged notice, and runs a command on it, without a job.
  *
- * A source says its notice on a thread of its own, which writes it to a pipe. The main thread reads
- * no more of it while a command runs: so commands run one after the other.
+ * A source says its notice on a thread of its own, which writes it to a pipe. The main thread
+ * prints it, runs the command, and reads the next one when that has ended.
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -18,7 +18,6 @@
 #include "telemetry/telemetry.h"
 #include "verbs.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -33,7 +32,7 @@
 enum {
 	CODE_TIMED_OUT = 1,
 	CODE_NONE = -1,
-	NOTICE_VARIABLES = 6
+	POLL_MOST_MS = 60000
 };
 
 struct watch_line {
@@ -54,8 +53,8 @@ struct watching {
 	const struct watch_line *line;
 	char **command; /* NULL: none */
 	int words[2];   /* a pipe of words */
+	int signals;
 	struct notices notices;
-	pid_t pid;          /* of the command and of its group; 0: none runs */
 	int code;           /* CODE_NONE: it is to go on */
 	bool output_failed; /* what is printed goes nowhere, which was said */
 };
@@ -86,12 +85,6 @@ static const struct option_row own_rows[] = {
 	{0},
 };
 
-static const struct option_row other_rows[] = {
-	{"json", 0, NULL, NULL, "lines of JSON, also about the sources",
-		OPTION_FLAG(struct watch_line, json)},
-	{0},
-};
-
 const struct verb verb_watch = {
 	.name = "watch",
 	.summary = "print preemption notices, or run a command on each, without a job",
@@ -104,7 +97,7 @@ const struct verb verb_watch = {
 	.groups = (const struct option_group[]){
 		OPTION_GROUP("Notice", notice_rows, 0),
 		OPTION_GROUP("Watching", own_rows, 0),
-		OPTION_GROUP("Other", other_rows, 0),
+		OPTION_GROUP("Other", json_rows, offsetof(struct watch_line, json)),
 		{0},
 	},
 	.notes = "The command sees REPRIEVE_NOTICE_KIND (stop, advice, cancelled), _SOURCE, "
@@ -128,29 +121,22 @@ static void end_watching(struct watching *watching, int code)
 		watching->code = code;
 }
 
-/* --- telling --- */
-
+/* The command is what a watch with one is for: it needs no reader. Without one `| head -1` ends us.
+ */
 static void print_line(struct watching *watching, const char *text)
 {
+	int failed;
+
 	clearerr(stdout);
 	terminal_line_print("%s", text);
-	if (!ferror(stdout) && fflush(stdout) == 0) {
-		watching->output_failed = false;
+	if (!ferror(stdout) && fflush(stdout) == 0)
 		return;
-	}
-	/* The command is what a watch with one is for: it needs no reader. */
-	if (watching->command) {
-		if (!watching->output_failed)
-			log_warn("watch: standard output cannot be written: %s; the command is run "
-				 "all the same",
-				 strerror(errno));
-		watching->output_failed = true;
-		return;
-	}
-	/* Nobody reads any more: that is how `| head -1` ends us. */
-	if (errno != EPIPE)
-		log_error("watch: standard output cannot be written: %s", strerror(errno));
-	end_watching(watching, errno == EPIPE ? 0 : EXIT_OWN_FAILURE);
+	failed = errno;
+	if (!watching->output_failed && (watching->command || failed != EPIPE))
+		log_warn("watch: standard output cannot be written: %s", strerror(failed));
+	watching->output_failed = true;
+	if (!watching->command)
+		end_watching(watching, failed == EPIPE ? 0 : EXIT_OWN_FAILURE);
 }
 
 /* A line of JSON, or of text. Takes over `about`. */
@@ -172,66 +158,52 @@ static void print_event(struct watching *watching, const char *event, json_t *ab
 
 /* --- the command --- */
 
-/* The caller frees the list, and `texts`, which hold what the notice says. */
-static char **command_environment(const struct notice *notice, char *texts[NOTICE_VARIABLES + 1])
+/* 0, or an errno value. */
+static int start_command(const struct watching *watching, const struct notice *notice, pid_t *pid)
 {
-	static const char *const members[] = {"kind",   "source",   "identity",
-					      "reason", "deadline", "seconds_left"};
+	static const char *const members[][2] = {
+		{"KIND", "kind"},     {"SOURCE", "source"},     {"IDENTITY", "identity"},
+		{"REASON", "reason"}, {"DEADLINE", "deadline"}, {"SECONDS_LEFT", "seconds_left"},
+	};
+	enum {
+		COUNT = sizeof(members) / sizeof(members[0])
+	};
 	auto_json json_t *about = notice_format_json(notice);
+	auto_free char **environment = NULL;
+	char *texts[COUNT + 1] = {NULL};
+	int failed;
 
-	for (size_t i = 0; i < NOTICE_VARIABLES; i++) {
-		json_t *value = json_object_get(about, members[i]);
-		char *name = texts[i] = text_format("REPRIEVE_NOTICE_%s=", members[i]);
+	for (size_t i = 0; i < COUNT; i++) {
+		json_t *value = json_object_get(about, members[i][1]);
 
-		for (; *name != '='; name++)
-			*name = (char)toupper((unsigned char)*name);
-		if (json_is_number(value))
-			text_append(&texts[i], "%.3f", json_number_value(value));
-		else
-			text_append(&texts[i], "%s", json_text_or(about, members[i], ""));
+		texts[i] = json_is_number(value)
+				   ? text_format("REPRIEVE_NOTICE_%s=%.3f", members[i][0],
+						 json_number_value(value))
+				   : text_format("REPRIEVE_NOTICE_%s=%s", members[i][0],
+						 json_text_or(about, members[i][1], ""));
 	}
-	texts[NOTICE_VARIABLES] = NULL;
-	return child_variables((const char *const *)texts, NULL);
-}
-
-/* As shells have it. */
-static void note_command_end(struct watching *watching, int code)
-{
-	watching->pid = 0;
-	if (code != 0)
-		log_warn("watch: the command ended with %d", code);
-	if (watching->line->once && notices_stop(&watching->notices))
-		end_watching(watching, code);
-}
-
-static void start_command(struct watching *watching, const struct notice *notice)
-{
-	char *texts[NOTICE_VARIABLES + 1];
-	auto_free char **environment = command_environment(notice, texts);
-	int failed = program_start(watching->command, environment, NULL, 0, &watching->pid);
-
-	for (size_t i = 0; i < NOTICE_VARIABLES; i++)
+	environment = child_variables((const char *const *)texts, NULL);
+	failed = program_start(watching->command, environment, NULL, 0, pid);
+	for (size_t i = 0; i < COUNT; i++)
 		free(texts[i]);
-	if (!failed)
-		return;
-	log_error("watch: %s: %s", watching->command[0], strerror(failed));
-	note_command_end(watching, failed == ENOENT ? 127 : 126);
+	return failed;
 }
 
-static void reap_command(struct watching *watching)
+/* Its exit code, as shells have it. It is in a group of its own: a signal that ends us is handed
+ * on, and at the second one it does not get to end in its own way. */
+static int await_command(struct watching *watching, pid_t pid)
 {
-	int status;
+	struct signalfd_siginfo info;
+	int status = 0;
 
-	if (watching->pid > 0 && waitpid(watching->pid, &status, WNOHANG) > 0)
-		note_command_end(watching, wait_status_exit_code(status));
-}
-
-/* A command that is asked a second time does not get to end in its own way. */
-static void end_command(struct watching *watching, int code)
-{
-	if (watching->pid > 0)
-		kill(-watching->pid, watching->code == CODE_NONE ? SIGTERM : SIGKILL);
-	end_watching(watching, code);
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		if (read(watching->signals, &info, sizeof(info)) != sizeof(info) ||
+		    info.ssi_signo == SIGCHLD)
+			continue;
+		kill(-pid, watching->code == CODE_NONE ? SIGTERM : SIGKILL);
+		end_watching(watching, 0);
+	}
+	return wait_status_exit_code(status);
 }
 
 /* --- what comes in, on the sources' threads --- */
@@ -257,16 +229,26 @@ static void handle_health(void *arg, const struct source_state *state)
 static void hear_notice(struct watching *watching, const struct notice *notice)
 {
 	char text[320];
+	int failed = 0, code = 0;
+	pid_t pid = 0;
 
 	if (notices_add(&watching->notices, notice) == NOTICE_NOTHING_NEW)
 		return;
 	/* First of all: it saves, and printing may fail, or hang on a reader that sleeps. */
 	if (watching->command)
-		start_command(watching, notice);
+		failed = start_command(watching, notice, &pid);
 	print_event(watching, "notice", notice_format_json(notice),
 		    notice_format(notice, text, sizeof(text)));
-	if (!watching->command && watching->line->once && notices_stop(&watching->notices))
-		end_watching(watching, 0);
+	if (failed)
+		code = failed == ENOENT ? 127 : 126;
+	else if (pid > 0)
+		code = await_command(watching, pid);
+	if (failed)
+		log_error("watch: %s: %s", watching->command[0], strerror(failed));
+	else if (code != 0)
+		log_warn("watch: the command ended with %d", code);
+	if (watching->line->once && notices_stop(&watching->notices))
+		end_watching(watching, code);
 }
 
 static void hear_health(struct watching *watching, const struct source_state *state)
@@ -282,68 +264,33 @@ static void hear_health(struct watching *watching, const struct source_state *st
 		log_warn("%s", text);
 }
 
-static void hear_word(struct watching *watching)
+static int wait_for_end(struct watching *watching)
 {
+	int64_t end_ms = clock_monotonic_ms() + watching->line->timeout_ms;
+	struct pollfd fds[] = {{.fd = watching->signals, .events = POLLIN},
+			       {.fd = watching->words[0], .events = POLLIN}};
+	struct signalfd_siginfo info;
 	struct word word;
 
-	if (read(watching->words[0], &word, sizeof(word)) != sizeof(word))
-		return;
-	if (word.of_health)
-		hear_health(watching, &word.state);
-	else
-		hear_notice(watching, &word.notice);
-}
+	while (watching->code == CODE_NONE) {
+		/* Without end where a stop is known. */
+		bool timed = watching->line->timeout_ms && !notices_stop(&watching->notices);
+		int64_t left_ms = timed ? clock_left_ms(end_ms) : POLL_MOST_MS;
 
-static void handle_signal(struct watching *watching, int signals,
-			  const struct signals_inherited *inherited)
-{
-	struct signalfd_siginfo info;
-
-	if (read(signals, &info, sizeof(info)) != sizeof(info))
-		return;
-	if (info.ssi_signo == SIGCHLD)
-		reap_command(watching);
-	else if (sigismember(&inherited->ignored, (int)info.ssi_signo) == 1)
-		return;
-	/* Ctrl-Z. A command that runs goes on: it saves, and is in a group of its own. */
-	else if (info.ssi_signo == SIGTSTP)
-		signals_stop_self(SIGTSTP, false);
-	else
-		end_command(watching, 0);
-}
-
-static int wait_for_end(struct watching *watching, const struct signals_inherited *inherited)
-{
-	int64_t end_ms = watching->line->timeout_ms
-				 ? clock_monotonic_ms() + watching->line->timeout_ms
-				 : CLOCK_NEVER;
-	auto_close int signals = -1;
-	sigset_t set;
-
-	sigemptyset(&set);
-	for (const int *at = (const int[]){SIGTERM, SIGINT, SIGHUP, SIGTSTP, SIGCHLD, 0}; *at; at++)
-		sigaddset(&set, *at);
-	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	while (watching->code == CODE_NONE || watching->pid > 0) {
-		bool hears = watching->pid == 0;
-		struct pollfd fds[] = {{.fd = signals, .events = POLLIN},
-				       {.fd = hears ? watching->words[0] : -1, .events = POLLIN}};
-		/* Without end where a stop is known, and where the end has come. */
-		bool timed = watching->code == CODE_NONE && !notices_stop(&watching->notices);
-		int64_t left = timed && end_ms != CLOCK_NEVER ? clock_left_ms(end_ms) : 60000;
-
-		if (left <= 0)
-			end_command(watching, CODE_TIMED_OUT);
-		else if (poll(fds, 2, (int)(left < 60000 ? left : 60000)) > 0 && fds[0].revents)
-			handle_signal(watching, signals, inherited);
-		else if (fds[1].revents)
-			hear_word(watching);
+		if (left_ms <= 0)
+			end_watching(watching, CODE_TIMED_OUT);
+		else if (poll(fds, 2, (int)(left_ms < POLL_MOST_MS ? left_ms : POLL_MOST_MS)) <= 0)
+			continue;
+		else if (fds[0].revents && read(fds[0].fd, &info, sizeof(info)) == sizeof(info))
+			end_watching(watching, info.ssi_signo == SIGCHLD ? CODE_NONE : 0);
+		else if (fds[1].revents && read(fds[1].fd, &word, sizeof(word)) == sizeof(word))
+			word.of_health ? hear_health(watching, &word.state)
+				       : hear_notice(watching, &word.notice);
 	}
 	return watching->code;
 }
 
-static int watch(struct watching *watching, const struct signals_inherited *inherited,
-		 struct err *err)
+static int watch(struct watching *watching, struct err *err)
 {
 	const struct watch_line *line = watching->line;
 	const struct cloud_options sources = {
@@ -362,7 +309,7 @@ static int watch(struct watching *watching, const struct signals_inherited *inhe
 	if (cloud_watch_start(&sources, &cloud_watch, err) < 0)
 		return -1;
 	if (cloud_watch_states(cloud_watch, NULL, 0) > 0)
-		code = wait_for_end(watching, inherited);
+		code = wait_for_end(watching);
 	else
 		code = err_set(err, ERR_NOT_FOUND,
 			       "there is no source to watch: %s; name one with --notice, or give "
@@ -377,11 +324,13 @@ static int watch(struct watching *watching, const struct signals_inherited *inhe
 
 int cmd_watch(int argc, char **argv)
 {
+	static const int ends[] = {SIGTERM, SIGINT, SIGHUP};
 	struct signals_inherited inherited;
 	struct watch_line line = {0};
 	struct watching watching = {.line = &line, .code = CODE_NONE};
 	char *by_shell[] = {(char *)"/bin/sh", (char *)"-c", NULL, NULL}, **command;
 	struct err err = {0};
+	sigset_t signals, stop;
 	int code;
 
 	signals_block(&inherited);
@@ -395,7 +344,17 @@ int cmd_watch(int argc, char **argv)
 	}
 	by_shell[2] = (char *)line.shell;
 	watching.command = line.shell ? by_shell : command[0] ? command : NULL;
-	code = watch(&watching, &inherited, &err);
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGCHLD);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (sigismember(&inherited.ignored, ends[i]) != 1)
+			sigaddset(&signals, ends[i]);
+	watching.signals = signalfd(-1, &signals, SFD_CLOEXEC);
+	/* Ctrl-Z does what it does to others; a command that runs goes on. */
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTSTP);
+	sigprocmask(SIG_UNBLOCK, &stop, NULL);
+	code = watch(&watching, &err);
 	if (code >= 0)
 		return code;
 	log_error("watch: %s", err.text);

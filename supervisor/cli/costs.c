@@ -10,50 +10,74 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the lines say, by this machine's own clock. */
+/* What the lines say, by this machine's own clock; -1: it has not happened. */
 struct event_times {
 	struct attempt_costs *costs;
-	int64_t launched_ms, exited_ms, last_ms;
-	int64_t launched_wall_ms; /* by the clock of its machine; so is the snapshots' time */
+	int64_t launched_ms, exited_ms, last_ms, saving_ms, told_ms;
+	int64_t noticed_ms, deadline_ms;
 	int64_t written_ms;       /* the last write to the newest checkpoint that is durable */
 	int64_t lost_ms, kept_ms; /* as counted at the end; not times, and -1 where nobody did */
+	bool dated;
+	int64_t wall_ms; /* the wall clock's time at the zero of this one, as snapshots have it */
 };
 
-static void read_event(void *arg, json_t *line)
+static void read_notice(struct event_times *times, json_t *line, int64_t at_ms)
 {
-	struct event_times *times = arg;
+	struct attempt_costs *costs = times->costs;
+	json_t *left = json_object_get(line, "seconds_left");
+
+	if (!text_equal(json_text_or(line, "kind", ""), "stop"))
+		return;
+	text_set(costs->source, sizeof(costs->source), json_text_or(line, "source", ""));
+	costs->notice_seconds = json_is_number(left) ? json_number_value(left) : -1;
+	if (costs->notice_seconds < 0)
+		return;
+	times->noticed_ms = at_ms;
+	times->deadline_ms = at_ms + json_seconds_or(line, "seconds_left", 0);
+}
+
+static void read_event(struct event_times *times, json_t *line)
+{
 	struct attempt_costs *costs = times->costs;
 	const char *event = json_text_or(line, "event", "");
 	int64_t at_ms = json_number_or(line, "monotonic_ms", -1);
 	int64_t took_ms = json_seconds_or(line, "seconds", 0);
 	int64_t age_ms = json_seconds_or(line, "age", 0);
 
-	if (at_ms < 0 || at_ms > INT64_MAX / 2)
+	if (at_ms < 0 || at_ms > INT64_MAX / 4)
 		return;
 	times->last_ms = at_ms;
+	if (!times->dated && datetime_parse(json_text_or(line, "time", ""), &costs->from_ms)) {
+		times->dated = true;
+		times->wall_ms = costs->from_ms - at_ms;
+	}
 	if (text_equal(event, "launched")) {
 		times->launched_ms = at_ms;
-		if (!datetime_parse(json_text_or(line, "time", ""), &times->launched_wall_ms))
-			times->launched_wall_ms = -1;
-	} else if (text_equal(event, "child_exited"))
+	} else if (text_equal(event, "child_exited")) {
 		times->exited_ms = at_ms;
-	else if (text_equal(event, "durable"))
+	} else if (text_equal(event, "stopping") && times->told_ms < 0) {
+		times->told_ms = at_ms;
+	} else if (text_equal(event, "saving")) {
+		times->saving_ms = at_ms;
+	} else if (text_equal(event, "checkpoint_complete")) {
+		if (times->saving_ms >= 0)
+			page_add_phase(&costs->bar, PHASE_SAVING, times->saving_ms, at_ms);
+		times->saving_ms = -1;
+	} else if (text_equal(event, "durable")) {
 		times->written_ms = at_ms - (age_ms > 0 ? age_ms : took_ms);
-	else if (text_equal(event, "restored"))
+		page_add_phase(&costs->bar, PHASE_UPLOADING, at_ms - took_ms, at_ms);
+	} else if (text_equal(event, "restored")) {
 		costs->restore_ms = took_ms;
-	if (text_equal(event, "ended")) {
+		page_add_phase(&costs->bar, PHASE_RESTORING, at_ms - took_ms, at_ms);
+	} else if (text_equal(event, "ended")) {
 		times->lost_ms = json_seconds_or(line, "lost", -1);
 		times->kept_ms = json_seconds_or(line, "kept", -1);
+	} else if (text_equal(event, "notice")) {
+		read_notice(times, line, at_ms);
 	}
-	if (!text_equal(event, "notice") || !text_equal(json_text_or(line, "kind", ""), "stop"))
-		return;
-	text_set(costs->source, sizeof(costs->source), json_text_or(line, "source", ""));
-	costs->notice_seconds = json_is_number(json_object_get(line, "seconds_left"))
-					? json_number_value(json_object_get(line, "seconds_left"))
-					: -1;
 }
 
-void ledger_each_event(const struct bytes *ledger, void (*fn)(void *arg, json_t *line), void *arg)
+static void read_ledger(struct event_times *times, const struct bytes *ledger)
 {
 	const char *at = (const char *)ledger->data, *end = at + ledger->size;
 
@@ -63,7 +87,7 @@ void ledger_each_event(const struct bytes *ledger, void (*fn)(void *arg, json_t 
 		auto_json json_t *line = json_loadb(at, length, 0, NULL);
 
 		if (line)
-			fn(arg, line);
+			read_event(times, line);
 		at += length + 1;
 	}
 }
@@ -110,12 +134,12 @@ static void compute_times(struct attempt_costs *costs, const struct event_times 
 static void count_saved(struct attempt_costs *costs, const struct event_times *times,
 			const char *saved)
 {
-	int64_t saved_ms, from_ms = times->launched_wall_ms;
+	int64_t saved_ms, from_ms = times->wall_ms + times->launched_ms;
 	int64_t last_ms = times->last_ms - times->launched_ms;
 	int64_t ran_ms;
 
-	if (!datetime_parse(saved, &saved_ms) ||
-	    (from_ms < 0 && !datetime_parse(costs->started, &from_ms)))
+	if (!datetime_parse(saved, &saved_ms) || ((!times->dated || times->launched_ms < 0) &&
+						  !datetime_parse(costs->started, &from_ms)))
 		return;
 	ran_ms = saved_ms - from_ms;
 	if (ran_ms <= 0 || ran_ms <= costs->ran_ms)
@@ -124,6 +148,36 @@ static void count_saved(struct attempt_costs *costs, const struct event_times *t
 	/* What came behind it, nobody saw. */
 	if (costs->loses && times->launched_ms >= 0 && last_ms <= ran_ms)
 		costs->lost_ms = 0;
+}
+
+/* Without a ledger: as long as its records say. */
+static void draw_attempt(struct attempt_costs *costs, const struct event_times *times)
+{
+	struct page_bar *bar = &costs->bar;
+	int64_t launched_ms = times->launched_ms, told_ms, lost_ms;
+	int64_t ended_ms = times->exited_ms >= 0 ? times->exited_ms : times->last_ms;
+
+	if (launched_ms < 0 || !times->dated) {
+		bar->count = 0;
+		costs->from_ms = 0;
+		if (!datetime_parse(costs->started, &costs->from_ms))
+			return;
+		costs->to_ms = costs->from_ms + (costs->ran_ms > 0 ? costs->ran_ms : 0);
+		page_add_phase(bar, PHASE_TRAINING, costs->from_ms, costs->to_ms);
+		return;
+	}
+	if (costs->at_least && costs->ran_ms > ended_ms - launched_ms)
+		ended_ms = launched_ms + costs->ran_ms;
+	told_ms = times->told_ms >= 0 && times->told_ms < ended_ms ? times->told_ms : ended_ms;
+	lost_ms = told_ms - (costs->lost_ms > 0 ? costs->lost_ms : 0);
+	page_add_phase(bar, PHASE_TRAINING, launched_ms, ended_ms);
+	page_add_phase(bar, PHASE_LOST, lost_ms > launched_ms ? lost_ms : launched_ms, told_ms);
+	page_add_phase(bar, PHASE_NOTICE, times->noticed_ms, times->deadline_ms);
+	for (size_t i = 0; i < bar->count; i++) {
+		bar->phases[i].from_ms += times->wall_ms;
+		bar->phases[i].to_ms += times->wall_ms;
+	}
+	costs->to_ms = times->wall_ms + (ended_ms > times->last_ms ? ended_ms : times->last_ms);
 }
 
 static const char *attempt_outcome(const struct attempt_summary *past, bool newest)
@@ -151,8 +205,9 @@ static uint32_t successor_of(const struct attempt_summary *past)
 void attempt_costs_read(struct attempt_costs *costs, const struct attempt_summary *past,
 			const char *saved, bool newest, const struct bytes *ledger)
 {
-	struct event_times times = {costs, -1, -1, -1, -1, -1, -1, -1};
+	struct event_times times = {costs, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, false, 0};
 
+	free(costs->bar.phases);
 	*costs = (struct attempt_costs){
 		.number = past->number,
 		.snapshots = past->snapshots,
@@ -173,11 +228,28 @@ void attempt_costs_read(struct attempt_costs *costs, const struct attempt_summar
 	else
 		text_set(costs->outcome, sizeof(costs->outcome), attempt_outcome(past, newest));
 	costs->loses = has_lost(costs, past);
-	ledger_each_event(ledger, read_event, &times);
+	read_ledger(&times, ledger);
 	costs->at_least = !past->ended;
 	compute_times(costs, &times);
 	if (costs->at_least)
 		count_saved(costs, &times, saved);
+	draw_attempt(costs, &times);
+}
+
+json_t *attempt_costs_json(const struct attempt_costs *costs)
+{
+	return json_pack(
+		"{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:b, s:b, s:i, s:o}",
+		"attempt", (int)costs->number, "started", costs->started, "host", costs->host,
+		"outcome", costs->outcome, "source", costs->source, "notice_seconds",
+		costs->notice_seconds < 0 ? json_null() : json_real(costs->notice_seconds),
+		"ran_seconds", json_seconds(costs->ran_ms), "lost_seconds",
+		json_seconds(costs->lost_ms), "unsaved_seconds", json_seconds(costs->unsaved_ms),
+		"kept_seconds", json_seconds(costs->kept_ms), "restore_seconds",
+		json_seconds(costs->restore_ms), "snapshots", (int)costs->snapshots, "interrupted",
+		costs->interrupted, "at_least", costs->at_least, "machines", (int)costs->machines,
+		"superseded_by",
+		costs->superseded_by > 0 ? json_integer(costs->superseded_by) : json_null());
 }
 
 static int64_t known_or_zero(int64_t ms)

@@ -10,8 +10,8 @@
 #ifndef COSTS_H
 #define COSTS_H
 
-#include "base/text.h"
 #include "options/options.h"
+#include "page.h"
 #include "storage/storage.h"
 
 #include <stdbool.h>
@@ -44,17 +44,21 @@ struct attempt_costs {
 	bool interrupted;   /* by the machine */
 	bool loses;         /* it has not finished, or what it has finished does not count */
 	bool at_least;      /* nobody saw its end: ran and lost are what is known of it */
+	/* Its phases, by the wall clock of its machine; owned, and without a label. */
+	struct page_bar bar;
+	int64_t from_ms, to_ms; /* ... from the claim to the last that is known; 0: nothing is */
 };
 
 /* `ledger` is JSON lines; lines that are none are passed over. `saved`: when the newest of its
  * snapshots was made, as `past->created`; "": unknown. Where nobody saw the end, it ran at least
  * until then: an attempt that was killed may have left no ledger. The newest attempt of a job may
- * still run: without an end record, it counts as interrupted only once a later one follows. */
+ * still run: without an end record, it counts as interrupted only once a later one follows.
+ * Releases the phases that were there; the caller releases the new ones. */
 void attempt_costs_read(struct attempt_costs *attempt_costs, const struct attempt_summary *past,
 			const char *saved, bool newest, const struct bytes *ledger);
 
-/* Calls `fn` for each line of a ledger that is JSON. */
-void ledger_each_event(const struct bytes *ledger, void (*fn)(void *arg, json_t *line), void *arg);
+/* As `report --json` has it. */
+json_t *attempt_costs_json(const struct attempt_costs *costs);
 
 struct attempt_costs_sum {
 	uint32_t attempts, interruptions, announced;

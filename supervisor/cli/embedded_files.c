@@ -5,14 +5,14 @@
 #include <stdio.h>
 
 /* The assembler reads them: no step of the build has to turn them into C. */
-#define INCLUDE_FILE(name, path)                                                           \
-	__asm__(".section .rodata\n" #name "_begin:\n.incbin \"" SOURCES path "\"\n" #name \
-		"_end:\n.byte 0\n.previous\n");                                            \
+#define INCLUDE_FILE(name, path)                                                                \
+	__asm__(".section .rodata\n.globl " #name "_begin\n" #name                              \
+		"_begin:\n.incbin \"" SOURCES path "\"\n" #name "_end:\n.byte 0\n.previous\n"); \
 	extern const char name##_begin[], name##_end[]
 
-INCLUDE_FILE(restarts, "/supervisor/restore/RESTARTS.md");
-INCLUDE_FILE(style, "/supervisor/cli/page.css");
-INCLUDE_FILE(script, "/examples/bash/trap_and_sync.sh");
+INCLUDE_FILE(embedded_restarts, "/supervisor/restore/RESTARTS.md");
+INCLUDE_FILE(embedded_style, "/supervisor/cli/page.css");
+INCLUDE_FILE(embedded_script, "/examples/bash/trap_and_sync.sh");
 INCLUDE_FILE(exit, "/supervisor/cli/explain_exit.txt");
 INCLUDE_FILE(header, "/shim/reprieve.h");
 INCLUDE_FILE(module, "/shim/reprieve.py");
@@ -38,19 +38,4 @@ bool embedded_file_print(const char *verb, const char *word)
 			return fwrite(files[i].begin, 1, (size_t)(files[i].end - files[i].begin),
 				      stdout) > 0;
 	return false;
-}
-
-const char *embedded_restarts(void)
-{
-	return restarts_begin;
-}
-
-const char *embedded_style(void)
-{
-	return style_begin;
-}
-
-const char *embedded_script(void)
-{
-	return script_begin;
 }

@@ -8,8 +8,8 @@
 /* Prints what `reprieve VERB WORD` prints; false for another word. */
 bool embedded_file_print(const char *verb, const char *word);
 
-const char *embedded_restarts(void); /* RESTARTS.md */
-const char *embedded_style(void);    /* page.css */
-const char *embedded_script(void);   /* examples/bash/trap_and_sync.sh */
+extern const char embedded_restarts_begin[]; /* RESTARTS.md */
+extern const char embedded_style_begin[];    /* page.css */
+extern const char embedded_script_begin[];   /* examples/bash/trap_and_sync.sh */
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/terminal_line.h"
 #include "embedded_files.h"
+#include "status_text.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -62,15 +63,13 @@ void page_add_figure(struct page_section *section, const char *key, const char *
 		     name, key, escaped);
 }
 
-void page_add_cell(struct page_section *section, const char *format, ...)
+void page_add_row(struct page_section *section, json_t *row)
 {
-	va_list args;
-
-	section->cells =
-		memory_grow(section->cells, section->cell_count + 1, sizeof(*section->cells));
-	va_start(args, format);
-	section->cells[section->cell_count++] = text_format_list(format, args);
-	va_end(args);
+	for (const struct page_column *column = section->columns; column->head; column++) {
+		section->cells = memory_grow(section->cells, section->cell_count + 1,
+					     sizeof(*section->cells));
+		section->cells[section->cell_count++] = json_fill(column->cell, row);
+	}
 }
 
 void page_section_release(struct page_section *section)
@@ -223,7 +222,7 @@ char *page_svg(const struct page_section *section)
 		     "viewBox=\"0 0 %d %d\"><title>%s</title>\n<style>%s</style>\n"
 		     "<rect width=\"100%%\" height=\"100%%\" fill=\"var(--paper)\"/>\n"
 		     "<svg x=\"12\" y=\"10\" width=\"%d\" overflow=\"visible\">\n",
-		     SVG_WIDTH_PX, height, SVG_WIDTH_PX, height, title, embedded_style(),
+		     SVG_WIDTH_PX, height, SVG_WIDTH_PX, height, title, embedded_style_begin,
 		     SVG_WIDTH_PX - 24);
 	draw_chart(&out, section);
 	bytes_format(&out, NULL, "</svg></svg>\n");
@@ -237,8 +236,8 @@ static void write_table(struct bytes *out, const struct page_section *section)
 	size_t columns = 0;
 
 	bytes_format(out, NULL, "<div class=\"table\"><table><thead><tr>");
-	for (; section->heads[columns]; columns++)
-		bytes_format(out, NULL, "<th>%s</th>", section->heads[columns]);
+	for (; section->columns[columns].head; columns++)
+		bytes_format(out, NULL, "<th>%s</th>", section->columns[columns].head);
 	bytes_format(out, NULL, "</tr></thead><tbody>\n");
 	for (size_t i = 0; columns > 0 && i < section->cell_count; i++) {
 		auto_free char *cell = text_escape_markup(section->cells[i]);
@@ -266,7 +265,7 @@ static void write_section(struct bytes *out, const struct page_section *section)
 		draw_chart(out, section);
 		bytes_format(out, NULL, "</svg>\n");
 	}
-	if (section->heads)
+	if (section->columns)
 		write_table(out, section);
 	bytes_format(out, NULL, "</section>\n");
 }
@@ -283,7 +282,7 @@ char *page_html(const char *title, const char *subtitle, const struct page_secti
 		     "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
 		     "<meta name=\"color-scheme\" content=\"light dark\"><title>%s</title>\n"
 		     "<style>%s</style></head>\n<body><h1>%s</h1><p class=\"sub\">%s</p>\n",
-		     escaped, embedded_style(), escaped, below);
+		     escaped, embedded_style_begin, escaped, below);
 	for (size_t i = 0; i < count; i++)
 		write_section(&out, &sections[i]);
 	bytes_format(&out, NULL, "</body></html>\n");
@@ -294,17 +293,28 @@ void page_print_table(const struct page_section *section)
 {
 	size_t columns = 0, width[16] = {0};
 
-	for (; section->heads[columns]; columns++)
-		width[columns] = strlen(section->heads[columns]);
+	for (; section->columns[columns].head; columns++)
+		width[columns] = strlen(section->columns[columns].head);
 	for (size_t i = 0; columns > 0 && i < section->cell_count; i++)
 		if (strlen(section->cells[i]) > width[i % columns])
 			width[i % columns] = strlen(section->cells[i]);
 	for (size_t i = 0; columns > 0 && i < columns + section->cell_count; i++) {
-		const char *cell = i < columns ? section->heads[i] : section->cells[i - columns];
+		const char *cell =
+			i < columns ? section->columns[i].head : section->cells[i - columns];
 
 		if ((i + 1) % columns == 0)
 			terminal_line_print("%s", cell);
 		else
 			terminal_print("%-*s  ", (int)width[i % columns], cell);
 	}
+}
+
+void page_print_rows(const struct page_column *columns, json_t *rows)
+{
+	auto_(page_section_release) struct page_section section = {.columns = columns};
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row) page_add_row(&section, row);
+	page_print_table(&section);
 }

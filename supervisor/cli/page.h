@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
+#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +36,11 @@ struct page_bar {
 	size_t count;
 };
 
+/* Of a table: `cell` is a template of a row (status_text.h). */
+struct page_column {
+	const char *head, *cell;
+};
+
 /* All zero is an empty one. */
 struct page_section {
 	char title[300];
@@ -42,8 +48,8 @@ struct page_section {
 	struct bytes figures; /* owned; as HTML */
 	struct page_bar *bars;
 	size_t bar_count;
-	const char *const *heads; /* of the table's columns; NULL behind the last */
-	char **cells;             /* row after row */
+	const struct page_column *columns; /* of the table; an empty one behind the last */
+	char **cells;                      /* row after row */
 	size_t cell_count;
 };
 
@@ -55,8 +61,7 @@ struct page_bar *page_add_bar(struct page_section *section);
 /* `key` is its class in the page. */
 void page_add_figure(struct page_section *section, const char *key, const char *name,
 		     const char *format, ...) __attribute__((format(printf, 4, 5)));
-void page_add_cell(struct page_section *section, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+void page_add_row(struct page_section *section, json_t *row);
 void page_section_release(struct page_section *section);
 AUTO(struct page_section, page_section_release);
 
@@ -65,7 +70,9 @@ char *page_html(const char *title, const char *subtitle, const struct page_secti
 		size_t count);
 char *page_svg(const struct page_section *section);
 
-/* Prints the table alone, as text. */
+/* Prints the table alone, as text: each column is as wide as what is in it. */
 void page_print_table(const struct page_section *section);
+/* The same of all these rows. */
+void page_print_rows(const struct page_column *columns, json_t *rows);
 
 #endif

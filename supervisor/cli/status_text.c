@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/progress.h"
+#include "costs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ static bool add_list(struct bytes *out, json_t *list)
 		if (json_is_string(item))
 			bytes_format(out, NULL, "%s%s", i ? ", " : "", json_string_value(item));
 		else
-			bytes_format(out, NULL, "%s%lld", i ? " " : "",
+			bytes_format(out, NULL, "%s%lld", i ? ", " : "",
 				     (long long)json_integer_value(item));
 	}
 	return i > 0;
@@ -53,10 +54,14 @@ static bool add_value(struct bytes *out, json_t *value, const char *kind)
 		text = text_duration((int64_t)(number * 1000), buffer, sizeof(buffer));
 	else if (!text && strstr(kind, "bytes"))
 		text = text_bytes((uint64_t)number, buffer, sizeof(buffer));
+	else if (!text && strstr(kind, "money"))
+		text = storage_price_format(number, buffer, sizeof(buffer));
+	else if (!text && strstr(kind, "price"))
+		snprintf(buffer, sizeof(buffer), "$%g", number), text = buffer;
 	else if (!text)
 		snprintf(buffer, sizeof(buffer), "%.0f", number), text = buffer;
-	if (text_equal(kind, "date"))
-		bytes_format(out, NULL, "%.19sZ", text);
+	if (text_equal(kind, "date") || text_equal(kind, "second"))
+		bytes_format(out, NULL, "%.19s%s", text, *kind == 'd' ? "Z" : "");
 	else
 		bytes_format(out, NULL, "%s", text);
 	return *text;

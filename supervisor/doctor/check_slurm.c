@@ -3,14 +3,10 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-#include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define VALUE_SIZE 256
 #define SCONTROL_MS 10000
-#define GRACE_SHORT 30
 
 /* --- the rows --- */
 
@@ -21,31 +17,15 @@ static const struct check_finding
 	requeued = {"requeue", CHECK_OK, "this job may be requeued", ""},
 	none_requeued = {"requeue", CHECK_WARN, "jobs are not requeued unless they ask for it (JobRequeue=0)", "submit with sbatch --requeue"},
 	all_requeued = {"requeue", CHECK_OK, "jobs may be requeued (JobRequeue=1)", ""},
-	code_holds = {"exit code", CHECK_FAIL, "exit code 75 (preempted, durable) puts the job on hold (RequeueExitHold)", "remove 75 from RequeueExitHold"},
-	code_requeues = {"exit code", CHECK_OK, "exit code 75 requeues a job (RequeueExit), even without scontrol", ""},
-	code_does_nothing = {"exit code", CHECK_OK, "exit code 75 does not requeue a job (RequeueExit): in a container without scontrol it is not requeued", ""},
-	no_grace = {"grace", CHECK_WARN, "preemption gives no time but KillWait (GraceTime=0)", "set GraceTime of the partition or QOS"},
-	short_grace = {"grace", CHECK_WARN, "preemption gives $1 s (GraceTime)", "raise GraceTime; save often (--every)"},
-	long_grace = {"grace", CHECK_OK, "preemption gives $1 s (GraceTime)", ""},
-	user_signal = {"notice", CHECK_OK, "the signal of --signal is sent when a job is preempted, to the batch script too", ""},
-	no_user_signal = {"notice", CHECK_WARN, "a preempted batch script gets no signal until its grace time is over: only processes that srun started get "
-		"SIGTERM before", "start it with srun reprieve run, or set send_user_signal (PreemptParameters; before 23.02 preempt_send_user_signal in "
-		"SlurmctldParameters) and use --signal=B:TERM@120"},
-	none_preempts = {"preempt", CHECK_OK, "no job preempts another ($1)", ""},
-	preempt_requeues = {"preempt", CHECK_OK, "preempted jobs are requeued", ""},
-	preempt_off = {"preempt", CHECK_OK, "jobs are not preempted here", ""},
-	preempt_suspends = {"preempt", CHECK_WARN, "preempted jobs are suspended where they are, not moved ($1)", "PreemptMode=REQUEUE"},
-	preempt_cancels = {"preempt", CHECK_WARN, "preempted jobs are cancelled ($1): a job starts again only if it gets its notice and requeues itself in "
-		"time", "PreemptMode=REQUEUE"},
 	signal_to_shell = {"signal", CHECK_FAIL, "the signal of --signal=B: ends the script's shell, and with it the job, because it does not exec reprieve",
 		"exec reprieve run ..., or, before other lines, --signal=TERM@120 with srun reprieve run ... || exit $?"},
 	signal_to_none = {"signal", CHECK_FAIL, "without B: the signal of --signal only reaches what srun starts, and the script has no srun",
 		"--signal=B:TERM@120 with exec reprieve run ..., or srun reprieve run ..."},
 	signal_set = {"signal", CHECK_OK, "the script sets --signal", ""},
 	no_signal = {"signal", CHECK_WARN, "the script sets no --signal before the time limit (sbatch's command line may)", "#SBATCH --signal=B:TERM@120"},
-	no_scontrol = {"scontrol", CHECK_WARN, "this is a Slurm job, but there is no scontrol here: requeueing and grace time are unknown",
+	no_scontrol = {"scontrol", CHECK_WARN, "this is a Slurm job, but there is no scontrol here: whether it is requeued is unknown",
 		"run doctor on the node too, outside the container; without scontrol a requeue needs RequeueExit=75 in slurm.conf"},
-	no_answer = {"scontrol", CHECK_WARN, "scontrol show config failed, so requeueing and grace time are unknown: $1",
+	no_answer = {"scontrol", CHECK_WARN, "scontrol show config failed, so whether a job is requeued is unknown: $1",
 		"check that slurmctld answers (scontrol ping), and try again"};
 // clang-format on
 
@@ -60,62 +40,6 @@ static void requeue_row(const struct slurm_outputs *texts, struct check_list *li
 		  : slurm_number(texts->config, "JobRequeue") == 0 ? &none_requeued
 								   : &all_requeued,
 		  NULL, NULL);
-}
-
-static void exit_code_row(const struct slurm_outputs *texts, struct check_list *list)
-{
-	enum slurm_exit_rule rule = slurm_exit_rule(texts->config, EXIT_PREEMPTED);
-
-	check_add(list,
-		  rule == SLURM_EXIT_HOLDS      ? &code_holds
-		  : rule == SLURM_EXIT_REQUEUES ? &code_requeues
-						: &code_does_nothing,
-		  NULL, NULL);
-}
-
-static void grace_row(const struct slurm_outputs *texts, struct check_list *list)
-{
-	char parameters[VALUE_SIZE], of_old[VALUE_SIZE], seconds[24];
-	long grace = slurm_number(texts->partition, "GraceTime");
-
-	/* The setting has moved: SlurmctldParameters before 23.02, PreemptParameters since. */
-	slurm_value(texts->config, "PreemptParameters", parameters, sizeof(parameters));
-	slurm_value(texts->config, "SlurmctldParameters", of_old, sizeof(of_old));
-	snprintf(seconds, sizeof(seconds), "%ld", grace);
-	if (grace >= 0)
-		check_add(list,
-			  grace == 0            ? &no_grace
-			  : grace < GRACE_SHORT ? &short_grace
-						: &long_grace,
-			  seconds, NULL);
-	check_add(list,
-		  strstr(parameters, "send_user_signal") ||
-				  strstr(of_old, "preempt_send_user_signal")
-			  ? &user_signal
-			  : &no_user_signal,
-		  NULL, NULL);
-}
-
-static void preemption_rows(const struct slurm_outputs *texts, struct check_list *list)
-{
-	char type[VALUE_SIZE], mode[VALUE_SIZE];
-
-	if (!slurm_value(texts->config, "PreemptType", type, sizeof(type)))
-		return;
-	if (strstr(type, "none")) {
-		check_add(list, &none_preempts, type, NULL);
-		return;
-	}
-	if (!slurm_value(texts->partition, "PreemptMode", mode, sizeof(mode)))
-		slurm_value(texts->config, "PreemptMode", mode, sizeof(mode));
-	check_add(list,
-		  strstr(mode, "REQUEUE")   ? &preempt_requeues
-		  : strstr(mode, "OFF")     ? &preempt_off
-		  : strstr(mode, "SUSPEND") ? &preempt_suspends
-					    : &preempt_cancels,
-		  mode, NULL);
-	if (strstr(mode, "REQUEUE") || !strstr(mode, "OFF"))
-		grace_row(texts, list);
 }
 
 /* What a batch script says of the signal ahead of the end, and of who gets it. */
@@ -199,30 +123,17 @@ void check_slurm(const struct slurm_outputs *texts, struct check_list *list)
 		return;
 	}
 	requeue_row(texts, list);
-	exit_code_row(texts, list);
-	preemption_rows(texts, list);
 	signal_row(texts, list);
 }
 
 /* --- the facts --- */
 
-bool check_slurm_partition(const char *job, char *name, size_t capacity)
-{
-	char value[VALUE_SIZE];
-
-	if (!slurm_value(job, "Partition", value, sizeof(value)) || !value[0] ||
-	    strlen(value) >= capacity)
-		return false;
-	text_set(name, capacity, value);
-	return true;
-}
-
 bool inspect_slurm(struct check_list *list)
 {
 	struct err err = {0}, ignored;
 	auto_free char *config = slurm_scontrol(SCONTROL_MS, &err, "show config");
-	auto_free char *job = NULL, *partition = NULL, *script = NULL;
-	char id[48], name[64];
+	auto_free char *job = NULL, *script = NULL;
+	char id[SLURM_JOB_ID_SIZE];
 	bool in_job = slurm_job_id(getenv("SLURM_JOB_ID"), getenv("SLURM_ARRAY_JOB_ID"),
 				   getenv("SLURM_ARRAY_TASK_ID"), id, sizeof(id));
 
@@ -242,14 +153,10 @@ bool inspect_slurm(struct check_list *list)
 		job = slurm_scontrol(SCONTROL_MS, &ignored, "--oneliner show job %s", id);
 		script = slurm_scontrol(SCONTROL_MS, &ignored, "write batch_script %s -", id);
 	}
-	if (check_slurm_partition(job, name, sizeof(name)))
-		partition =
-			slurm_scontrol(SCONTROL_MS, &ignored, "--oneliner show partition %s", name);
 	check_slurm(
 		&(struct slurm_outputs){
 			.config = config,
 			.job = job,
-			.partition = partition,
 			.script = script,
 		},
 		list);

@@ -4,7 +4,7 @@
  *
  *	check_store.c	judges a store's probe; the list of rows
  *	check_host.c	notice sources, shim, init, limits, grace
- *	check_slurm.c	Slurm's configuration
+ *	check_slurm.c	Slurm: may this job be requeued, and who gets its signal
  *	check_batch.c	other batch schedulers
  */
 #ifndef DOCTOR_H
@@ -99,16 +99,12 @@ struct slurm_outputs {
 	const char *error_text; /* with SLURM_QUERY_FAILED: scontrol's error */
 	const char *config;     /* show config */
 	const char *job;        /* --oneliner show job ID, for the job that we are in */
-	const char *partition;  /* --oneliner show partition, for that job's partition */
 	const char *script;     /* write batch_script ID - */
 };
 
 /* PURE. Facts from slurm.conf(5), sbatch(1) and scontrol(1), tested with 22.05. Replaces the list
- * by at most 7 rows. */
+ * by at most 2 rows. */
 void check_slurm(const struct slurm_outputs *texts, struct check_list *list);
-
-/* The partition in `scontrol --oneliner show job`. False: it is missing, or does not fit. */
-bool check_slurm_partition(const char *job, char *name, size_t capacity);
 
 /* False: there is no Slurm here (no scontrol, and not in a job). If scontrol fails, the list says
  * so. */

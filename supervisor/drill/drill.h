@@ -64,7 +64,8 @@ void instance_init(struct instance *instance, const char *name, const char *dire
 /* Call instance_kill_all() before. The files stay. */
 void instance_release(struct instance *instance);
 
-/* `program`: as in execvp(3). Both end with NULL. The directory must exist. Does not block. */
+/* `program`: as in execvp(3). `environment`: what is set beside our own. Both end with NULL. The
+ * directory must exist. Does not block. */
 int instance_start(struct instance *instance, const char *program, char *const *argv,
 		   char *const *environment, const struct signals_inherited *inherited,
 		   struct err *err);
@@ -172,7 +173,7 @@ struct scenario_options {
 	uint32_t gang;              /* its members; 0: it is one machine */
 
 	const struct signals_inherited *inherited; /* for the machines */
-	bool silent, colour;                       /* what is printed as it happens */
+	bool silent;                               /* nothing is printed as it happens */
 	int64_t began_ms;
 };
 

@@ -31,15 +31,14 @@ void event_log_reader_init(struct run_events *events)
 	};
 }
 
-__attribute__((format(printf, 3, 4))) static void say(struct run_events *events, bool warns,
-						      const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void say(struct run_events *events, const char *format,
+						      ...)
 {
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(events->said, sizeof(events->said), format, args);
 	va_end(args);
-	events->warns = warns;
 }
 
 /* " of step 120"; "": it is not known. */
@@ -58,7 +57,7 @@ static struct snapshot_id read_id(json_t *line)
 
 static void on_snapshot_skipped(struct run_events *events, json_t *line)
 {
-	say(events, true, "a snapshot is skipped: %s", json_text_or(line, "why", ""));
+	say(events, "a snapshot is skipped: %s", json_text_or(line, "why", ""));
 }
 
 static void on_restored(struct run_events *events, json_t *line)
@@ -73,7 +72,7 @@ static void on_launched(struct run_events *events, json_t *line)
 	char id[SNAPSHOT_ID_TEXT], step[48];
 
 	(void)line;
-	say(events, false, "the job starts %s%s%s", anew ? "from scratch" : "with snapshot ",
+	say(events, "the job starts %s%s%s", anew ? "from scratch" : "with snapshot ",
 	    anew ? "" : snapshot_id_format(events->restored, id),
 	    format_step(events->restored_step, step));
 }
@@ -83,7 +82,7 @@ static void on_noticed(struct run_events *events, json_t *line)
 	if (events->noticed_ms >= 0 || !text_equal(json_text_or(line, "kind", ""), "stop"))
 		return;
 	events->noticed_ms = events->at_ms;
-	say(events, false, "reprieve has seen the notice");
+	say(events, "reprieve has seen the notice");
 }
 
 static void on_asked(struct run_events *events, json_t *line)
@@ -94,7 +93,7 @@ static void on_asked(struct run_events *events, json_t *line)
 	events->asked_ms = events->at_ms;
 	text_set(events->asked_how, sizeof(events->asked_how),
 		 json_text_or(line, "signal", json_text_or(line, "how", "?")));
-	say(events, false, "the job is asked to save (%s)", events->asked_how);
+	say(events, "the job is asked to save (%s)", events->asked_how);
 }
 
 static void on_saves_elsewhere(struct run_events *events, json_t *line)
@@ -103,7 +102,7 @@ static void on_saves_elsewhere(struct run_events *events, json_t *line)
 
 	text_elide(events->elsewhere, sizeof(events->elsewhere), json_text_or(line, "path", "?"));
 	if (first)
-		say(events, true, "the job saves outside its checkpoint directory: %s",
+		say(events, "the job saves outside its checkpoint directory: %s",
 		    events->elsewhere);
 }
 
@@ -169,7 +168,7 @@ static void on_durable(struct run_events *events, json_t *line)
 	run_events_set_commit(events, &commit);
 	events->failed[0] = '\0';
 	if (events->noticed_ms >= 0 && events->durable_after_notice++ < SAVES_SHOWN)
-		say(events, false, "the checkpoint%s is durable in the store: snapshot %s, %s",
+		say(events, "the checkpoint%s is durable in the store: snapshot %s, %s",
 		    format_step(step, of), snapshot_id_format(commit.id, id),
 		    text_bytes(commit.bytes, size, sizeof(size)));
 }
@@ -177,7 +176,7 @@ static void on_durable(struct run_events *events, json_t *line)
 static void on_snapshot_failed(struct run_events *events, json_t *line)
 {
 	text_set(events->failed, sizeof(events->failed), json_text_or(line, "why", "unknown"));
-	say(events, true, "a snapshot failed: %s", events->failed);
+	say(events, "a snapshot failed: %s", events->failed);
 }
 
 static void on_child_exited(struct run_events *events, json_t *line)
@@ -186,7 +185,7 @@ static void on_child_exited(struct run_events *events, json_t *line)
 	events->finished =
 		events->child_code == 0 && events->asked_ms < 0 && events->stopping_ms < 0;
 	if (events->noticed_ms >= 0)
-		say(events, false,
+		say(events,
 		    events->finished ? "the job has ended by itself" : "the job is stopped");
 }
 
@@ -225,7 +224,7 @@ bool event_log_reader_add(struct run_events *events, const char *text, size_t le
 
 	events->said[0] = '\0';
 	if (!name || at_ms < 0 || at_ms > INT64_MAX / 2) {
-		say(events, true, "a line of the event log cannot be read");
+		say(events, "a line of the event log cannot be read");
 		return false;
 	}
 	events->at_ms = at_ms;

@@ -68,6 +68,7 @@ int instance_start(struct instance *instance, const char *program, char *const *
 		   struct err *err)
 {
 	auto_close int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	auto_free char **variables = child_variables((const char *const *)environment, NULL);
 	auto_close int output =
 		open(instance->log.path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
 
@@ -79,7 +80,7 @@ int instance_start(struct instance *instance, const char *program, char *const *
 	if (instance->pid < 0)
 		return err_os(err, errno, "cannot start a process");
 	if (instance->pid == 0)
-		exec_run(instance, program, argv, environment, inherited, input, output);
+		exec_run(instance, program, argv, variables, inherited, input, output);
 	instance->running = true;
 	return 0;
 }

@@ -9,7 +9,6 @@
 
 #define CELL 64
 #define REASON 960
-#define PLAIN "\033[0m"
 
 static int64_t add_known(int64_t sum, int64_t more)
 {
@@ -91,14 +90,6 @@ static const char *format_restored(const struct round_facts *facts, char cell[CE
 				       : drill_id_format(facts->next_restored, "nothing", cell);
 }
 
-static const char *colour_of(enum drill_result result, const struct scenario *scenario)
-{
-	static const char *const colours[] = {"\033[1;32m", "\033[1;31m", "\033[1;33m",
-					      "\033[1;31m"};
-
-	return scenario->options->colour ? colours[result] : "";
-}
-
 static void print_machine(const struct scenario *scenario, unsigned index, uint32_t member)
 {
 	const struct round *round = &scenario->rounds[index];
@@ -107,7 +98,7 @@ static void print_machine(const struct scenario *scenario, unsigned index, uint3
 	bool gang = round->members > 1;
 
 	snprintf(number, CELL, gang ? "%u/%u" : "%u", index + 1, member);
-	printf("%5s  %7s  %7s  %7s  %8s  %-24s  %-9s %s%s%s%s\n", number,
+	printf("%5s  %7s  %7s  %7s  %8s  %-24s  %-9s %s%s\n", number,
 	       drill_seconds_format(verdict->noticed_ms, cells[0]),
 	       drill_seconds_format(verdict->saved_ms, cells[1]),
 	       drill_seconds_format(verdict->durable_ms, cells[2]),
@@ -115,9 +106,7 @@ static void print_machine(const struct scenario *scenario, unsigned index, uint3
 	       verdict->lost.steps.most == VERDICT_UNKNOWN
 		       ? drill_seconds_format(verdict->lost.ms, lost)
 		       : format_losses(verdict->lost, lost),
-	       format_restored(&round->each[member], restored),
-	       colour_of(verdict->result, scenario), drill_result_name(verdict->result),
-	       scenario->options->colour ? PLAIN : "",
+	       format_restored(&round->each[member], restored), drill_result_name(verdict->result),
 	       gang && member == round->lost ? ", its machine was taken away" : "");
 	/* The last line says it of the only round. */
 	if (verdict->reason[0] && (scenario->facts.rounds_wanted > 1 || gang))
@@ -190,9 +179,8 @@ void report_print(const struct scenario *scenario, bool kept)
 	print_rounds(scenario);
 	print_last_lines(scenario);
 	print_sums(scenario, kept, result);
-	printf("\n%s", colour_of(result, scenario));
+	printf("\n");
 	terminal_line_print("%s: %s", drill_result_name(result), reason);
-	fputs(scenario->options->colour ? PLAIN : "", stdout);
 	fflush(stdout);
 }
 

@@ -22,8 +22,6 @@
 /* How often the event log and the clock are read. */
 #define POLL_MS 10
 
-extern char **environ;
-
 /* Texts, each owned; NULL behind the last. */
 struct words {
 	char **items;
@@ -308,7 +306,7 @@ void sandbox_release(struct sandbox *sandbox)
 	*sandbox = (struct sandbox){0};
 }
 
-/* Ours, then those of the environment that they do not replace. Laptops often disable the metadata
+/* What is set beside the environment. Laptops often disable the metadata
  * service, so that tools do not wait for one; a line tells the time of a step only if it comes at
  * once. The empty ones are settings of the real run that would reach other people, change how this
  * one ends, or make it wait for others. */
@@ -324,7 +322,6 @@ static void make_environment(const struct sandbox *sandbox, const struct instanc
 	// clang-format on
 	uint32_t gang = sandbox->options->gang;
 	const char *name, *value;
-	size_t own;
 
 	add_copies(words, fixed, sizeof(fixed) / sizeof(fixed[0]));
 	add_word(words, text_format("PWD=%s", instance->directory));
@@ -339,15 +336,6 @@ static void make_environment(const struct sandbox *sandbox, const struct instanc
 		add_word(words, text_format("PET_NODE_RANK=%" PRIu32, member));
 		add_word(words, text_copy("PET_MASTER_ADDR=127.0.0.1"));
 		add_word(words, text_format("PET_MASTER_PORT=%u", sandbox->port));
-	}
-	own = words->count;
-	for (char **variable = environ; *variable; variable++) {
-		size_t length = strcspn(*variable, "=") + 1, i = 0;
-
-		while (i < own && strncmp(*variable, words->items[i], length) != 0)
-			i++;
-		if (i == own)
-			add_word(words, text_copy(*variable));
 	}
 }
 

@@ -34,9 +34,8 @@ struct instance *scenario_instance(const struct scenario *scenario, unsigned sta
 }
 
 /* For people, as it happens: on stdout, with the seconds since the start. */
-__attribute__((format(printf, 4, 5))) static void tell(const struct scenario *scenario,
-						       const struct instance *instance, bool warns,
-						       const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void tell(
+	const struct scenario *scenario, const struct instance *instance, const char *format, ...)
 {
 	const struct scenario_options *options = scenario->options;
 	double seconds = (double)(clock_monotonic_ms() - options->began_ms) / 1000;
@@ -50,9 +49,7 @@ __attribute__((format(printf, 4, 5))) static void tell(const struct scenario *sc
 	line = text_format("%6.1f s  %s  %s", seconds, instance->label, text);
 	if (options->silent)
 		return;
-	fputs(options->colour && warns ? "\033[1;33m" : "", stdout);
 	puts(line);
-	fputs(options->colour && warns ? "\033[0m" : "", stdout);
 	fflush(stdout);
 }
 
@@ -93,7 +90,7 @@ static int start_machine(struct scenario *scenario, struct err *err)
 		 gang ? member : start);
 	if (start > 0 && mock_start(&mock, &machine->mock, err) < 0)
 		return err_wrap(err, "metadata server");
-	tell(scenario, machine, false, "starts %s%s",
+	tell(scenario, machine, "starts %s%s",
 	     again ? "again, on the same machine" : "with no checkpoint on its disk",
 	     start == 0                ? "; an undisturbed run, to compare with"
 	     : start > options->rounds ? "; this one is left alone"
@@ -114,7 +111,7 @@ static void poll_all(struct scenario *scenario)
 		instance_poll(machine);
 		while (instance_next_event(machine))
 			if (events->said[0])
-				tell(scenario, machine, events->warns, "%s", events->said);
+				tell(scenario, machine, "%s", events->said);
 		instance_read_log(machine, &options->patterns, options->verbose);
 	}
 }
@@ -198,7 +195,7 @@ static bool is_due(struct scenario *scenario)
 	if (passed_ms < after_ms)
 		return false;
 	if (!has_pace && !scenario->said_waiting)
-		tell(scenario, scenario_instance(scenario, scenario->start, 0), false,
+		tell(scenario, scenario_instance(scenario, scenario->start, 0),
 		     "the notice waits until the job has counted or saved twice, at most %d s "
 		     "(--notice-after says when instead)",
 		     NOTICE_AFTER_MOST_MS / 1000);
@@ -227,13 +224,12 @@ static int watch_preempted(struct scenario *scenario, struct round *round, struc
 		round->each[i].fired_ms = fired_ms;
 		round->each[i].deadline_ms = deadline_ms;
 	}
-	tell(scenario, lost, true,
-	     "NOTICE on the metadata endpoint: this machine will be gone in %.0f s",
+	tell(scenario, lost, "NOTICE on the metadata endpoint: this machine will be gone in %.0f s",
 	     (double)(deadline_ms - fired_ms) / 1000);
 	if (wait_ends(scenario, deadline_ms, err) < 0)
 		return -1;
 	if (lost->running) {
-		tell(scenario, lost, true, "the deadline: everything on the machine is killed");
+		tell(scenario, lost, "the deadline: everything on the machine is killed");
 		round->each[round->lost].killed = true;
 		instance_kill(lost);
 	}
@@ -276,9 +272,9 @@ static void note_end(const struct scenario *scenario, struct round *round, uint3
 	text_set(facts->warning, sizeof(facts->warning), machine->warning);
 	text_set(facts->said, sizeof(facts->said), machine->said);
 	if (facts->killed && !lost)
-		tell(scenario, machine, true, "has not ended, and is killed");
+		tell(scenario, machine, "has not ended, and is killed");
 	else if (!facts->killed)
-		tell(scenario, machine, false, "`reprieve run` ended with %d%s", facts->exit_code,
+		tell(scenario, machine, "`reprieve run` ended with %d%s", facts->exit_code,
 		     facts->fired_ms >= 0 && lost ? "; the machine is gone, and its disk with it"
 						  : "");
 }
@@ -320,7 +316,7 @@ static int note_exits(struct scenario *scenario)
 	{
 		int code = machine->exit_code;
 
-		tell(scenario, machine, false,
+		tell(scenario, machine,
 		     code == 0 ? "the job has finished" : "`reprieve run` ended with %d", code);
 		if (code != 0 && (first == 0 || !was_told_to_end(machine)))
 			first = code;

@@ -48,7 +48,6 @@ struct run_commit {
 struct run_events {
 	int64_t at_ms;  /* of the last line */
 	char said[400]; /* what people are told of the last line; "": nothing */
-	bool warns;     /* by that */
 
 	struct snapshot_id restored; /* none: started from scratch */
 	int64_t restored_step;

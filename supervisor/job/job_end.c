@@ -142,15 +142,12 @@ static void requeue(struct job *job, const struct outcome *outcome)
 				.script_ended = job_slurm_script_ended(job),
 				.exit_code = outcome->exit_code,
 			},
-		.storage = job->resume.storage,
-		.seen_ms = stop ? stop->seen_ms : 0,
-		.deadline_ms = stop ? stop->deadline_ms : CLOCK_NEVER,
+		/* The members of a gang have saved together. */
+		.deadline_ms = stop && job->gang.members == 1 ? stop->deadline_ms : 0,
 		.requeueing = on_requeueing,
 		.arg = job,
 	};
 
-	if (job->model.facts.noticed)
-		slurm_task_barrier_leave(job->resume.storage);
 	slurm_requeue_run(&run);
 }
 

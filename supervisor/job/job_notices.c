@@ -232,14 +232,12 @@ static void on_slurm_deadline(void *arg, int64_t deadline_ms, const char *reason
 	job_add_notice(job, &notice);
 }
 
-/* During the restore, another worker owns the storage. */
 static void query_slurm(struct job *job)
 {
 	job->slurm_deadline.loop = &job->loop;
 	job->slurm_deadline.earlier = on_slurm_deadline;
 	job->slurm_deadline.arg = job;
-	slurm_deadline_query(&job->slurm_deadline, job->signal_notice.deadline_ms,
-			     job->snapshots ? job->resume.storage : NULL);
+	slurm_deadline_query(&job->slurm_deadline, job->signal_notice.deadline_ms);
 }
 
 static void name_notice(struct notice *notice, const char *source, const char *identity)

@@ -128,25 +128,16 @@ static int set_choice(const struct option_row *row, void *slot, const char *valu
 
 int option_row_set(const struct option_row *row, void *part, const char *value, struct err *err)
 {
+	static int (*const setters[])(const struct option_row *, void *, const char *,
+				      struct err *) = {
+		[OPTION_KIND_FLAG] = set_flag,         [OPTION_KIND_TEXT] = set_text,
+		[OPTION_KIND_NUMBER] = set_number,     [OPTION_KIND_SIZE] = set_size,
+		[OPTION_KIND_DURATION] = set_duration, [OPTION_KIND_CHOICE] = set_choice,
+	};
 	void *slot = (char *)part + row->at;
 
-	switch (row->kind) {
-	case OPTION_KIND_FLAG:
-		return set_flag(row, slot, value, err);
-	case OPTION_KIND_TEXT:
-		return set_text(row, slot, value, err);
-	case OPTION_KIND_NUMBER:
-		return set_number(row, slot, value, err);
-	case OPTION_KIND_SIZE:
-		return set_size(row, slot, value, err);
-	case OPTION_KIND_DURATION:
-		return set_duration(row, slot, value, err);
-	case OPTION_KIND_CHOICE:
-		return set_choice(row, slot, value, err);
-	case OPTION_KIND_OWN:
-		break;
-	}
-	return row->set(slot, value, err);
+	return row->kind == OPTION_KIND_OWN ? row->set(slot, value, err)
+					    : setters[row->kind](row, slot, value, err);
 }
 
 /* --- all of them --- */
@@ -572,37 +563,19 @@ static void print_usage(const struct verb *verb)
 	} while (*line++);
 }
 
-static void print_lines(const char *lines)
-{
-	for (; *lines; lines += strcspn(lines, "\n") + 1) {
-		printf("  %.*s\n", (int)strcspn(lines, "\n"), lines);
-		if (!lines[strcspn(lines, "\n")])
-			break;
-	}
-}
-
 static void print_variables(const struct verb *verb)
 {
-	size_t at = 0;
+	auto_free char *names = text_copy(verb->environment ? verb->environment : "");
 
-	if (verb->environment) {
-		printf("\nEnvironment:\n  ");
-		print_wrapped(verb->environment, 2, 2);
-		return;
-	}
 	EACH_OPTION(verb, group, row)
 	{
-		if (!row->variable || group->no_environment)
-			continue;
-		printf("%s%s",
-		       at == 0   ? "\nEnvironment:\n  "
-		       : at > 56 ? ",\n  "
-				 : ", ",
-		       row->variable);
-		at = (at > 56 ? 0 : at) + strlen(row->variable) + 2;
+		if (row->variable && !verb->environment && !group->no_environment)
+			text_append(&names, "%s%s", *names ? ", " : "", row->variable);
 	}
-	if (at > 0)
-		printf("\n");
+	if (!*names)
+		return;
+	printf("\nEnvironment:\n  ");
+	print_wrapped(names, 2, 2);
 }
 
 static size_t count_shown(const struct option_row *rows, bool all)
@@ -635,8 +608,9 @@ void option_help_print(const struct verb *verb, bool all)
 {
 	bool whole = all || !verb->has_help_all;
 
-	printf("%c%s.\n\nExamples:\n", toupper((unsigned char)verb->summary[0]), verb->summary + 1);
-	print_lines(verb->examples);
+	printf("%c%s.\n\nExamples:\n  ", toupper((unsigned char)verb->summary[0]),
+	       verb->summary + 1);
+	print_wrapped(verb->examples, 2, 2);
 	printf("\n");
 	print_usage(verb);
 	print_options(verb, whole);

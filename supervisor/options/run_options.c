@@ -123,21 +123,6 @@ const struct option_row retention_rows[] = {
 };
 // clang-format on
 
-const char *retention_format_reasons(unsigned reasons, char *buffer, size_t capacity)
-{
-	size_t used = 0;
-
-	buffer[0] = '\0';
-	for (int reason = 0; reason < KEEP_REASONS; reason++) {
-		if (!(reasons & 1u << reason) || used >= capacity)
-			continue;
-		snprintf(buffer + used, capacity - used, "%s%s", used ? ", " : "",
-			 keep_reason_name((enum keep_reason)reason));
-		used += strlen(buffer + used);
-	}
-	return buffer;
-}
-
 /* --- values that are more than a number or a text --- */
 
 static int set_restore(void *run, const char *value, struct err *err)

@@ -1,8 +1,7 @@
 /*
  * supervisor/scheduler/: the contract with whoever runs us. In: the name of the job. Out: the
  * outcome, the exit code, the termination message, the requeue. The decisions are PURE;
- * slurm_job_query() and slurm_requeue_run() run scontrol, termination_message.c writes a file, the
- * tasks of one step meet in the store.
+ * slurm_job_query() and slurm_requeue_run() run scontrol, termination_message.c writes a file.
  *
  *	outcome.c		how the run ended, and the exit code that says so; read it first
  *	exit_policy.c		maps the exit code for one scheduler (--exit-policy); which signals
@@ -11,7 +10,7 @@
  *	termination_message.c	why the job ended, for Kubernetes and SageMaker
  *	slurm_job.c		asks scontrol about the job that this process is in
  *	slurm_requeue.c		asks it on a thread when the job ends; should a preempted job
- *requeue itself? does it, once the other tasks of its step have saved
+ *				requeue itself? does it
  */
 #ifndef SCHEDULER_H
 #define SCHEDULER_H

@@ -43,22 +43,9 @@ bool slurm_job_parse(const char *text, struct slurm_job *job);
 bool slurm_job_id(const char *job, const char *array_job, const char *array_task, char *id,
 		  size_t capacity);
 
-/* The value of KEY, in the form "KEY=VALUE" between blanks or, as `scontrol show config` prints it,
- * "KEY   = VALUE" up to the end of the line. False, and "": there is none. */
-bool slurm_value(const char *text, const char *key, char *value, size_t capacity);
-/* The number at the start of it; -1: there is none. */
+/* The number at the start of the value of KEY, in the form "KEY=VALUE" between blanks or, as
+ * `scontrol show config` prints it, "KEY   = VALUE"; -1: there is none. */
 long slurm_number(const char *text, const char *key);
-
-/* What Slurm does by itself with a batch job whose script ends with an exit code (slurm.conf(5):
- * RequeueExit, RequeueExitHold). */
-enum slurm_exit_rule {
-	SLURM_EXIT_UNKNOWN, /* nobody has told the configuration */
-	SLURM_EXIT_NOTHING,
-	SLURM_EXIT_REQUEUES,
-	SLURM_EXIT_HOLDS, /* it requeues the job, and holds it until somebody releases it */
-};
-/* `config`: the output of `scontrol show config`; NULL: there is none. */
-enum slurm_exit_rule slurm_exit_rule(const char *config, int code);
 
 /* What the configuration says of the time from a SIGTERM to SIGKILL, in milliseconds; -1: not known
  * or not asked for. */
@@ -168,21 +155,15 @@ struct slurm_deadline {
 	struct workers *workers; /* NULL: never asked yet */
 	bool asking;             /* while true, the worker owns the members below */
 	int64_t deadline_ms;
-	struct storage *storage;
 	enum slurm_query_result asked;
 	struct slurm_job answer;
 	struct slurm_times times;
 	int64_t signal_wall_ms; /* when the signal came, milliseconds since 1970 */
 };
 
-/*
- * Asks for a deadline before `deadline_ms`, and tells the other tasks of the step through `storage`
- * that this one has had the notice (slurm_task_barrier_join()); NULL: not through this one. Nothing
- * happens outside of a Slurm job, or while it is asked. Does not block; borrows `storage` until
- * slurm_deadline_release().
- */
-void slurm_deadline_query(struct slurm_deadline *slurm_deadline, int64_t deadline_ms,
-			  struct storage *storage);
+/* Asks for a deadline before `deadline_ms`. Nothing happens outside of a Slurm job, or while it is
+ * asked. Does not block. */
+void slurm_deadline_query(struct slurm_deadline *slurm_deadline, int64_t deadline_ms);
 /* Blocks for the answer: a few seconds at most. */
 void slurm_deadline_release(struct slurm_deadline *slurm_deadline);
 
@@ -232,24 +213,12 @@ struct slurm_requeue {
 /* If scontrol does not answer, the job may have been cancelled, so it is not requeued. */
 struct slurm_requeue slurm_requeue_decide(const struct slurm_requeue_facts *facts);
 
-/* What to log of such a job, by what Slurm does with our exit code, if the batch script ends with
- * it as well. The caller frees. */
-char *slurm_requeue_say(const struct slurm_requeue *decision, enum slurm_exit_rule rule,
-			int exit_code);
-
-/* Does the decision depend on whether the job asks for a signal? */
-bool slurm_requeue_needs_signal(const struct slurm_requeue_facts *facts);
-
-/* Does the decision depend on scontrol's answer? */
-bool slurm_requeue_needs_job(const struct slurm_requeue_facts *facts);
-
 /* All borrowed. */
 struct slurm_requeue_run {
 	/* of `facts`, what is known before the environment and scontrol are asked: the first five,
 	 * `script_ended` and `exit_code` */
 	struct slurm_requeue_facts facts;
-	struct storage *storage; /* where the other tasks are waited for; may be NULL */
-	int64_t seen_ms;         /* of the stop notice, monotonic; 0: there is none */
+	/* Until shortly before it the other tasks of the step may save; 0: they need no time. */
 	int64_t deadline_ms;
 	/* Called just before: Slurm kills this step as soon as it gets the command. */
 	void (*requeueing)(void *arg, const char *id);
@@ -257,30 +226,8 @@ struct slurm_requeue_run {
 };
 
 /* The last step of a job's end. Logs the decision and what fails. Blocks for scontrol, 20 s a call
- * at most, for slurm_task_barrier_await(), and after the script's end until Slurm has written down
+ * at most, for the other tasks of the step, and after the script's end until Slurm has written down
  * how it has ended, 15 s at most. */
 void slurm_requeue_run(const struct slurm_requeue_run *run);
-
-/* --- slurm_requeue.c: the tasks of one step --- */
-
-/*
- * Several tasks of one srun, each with its own supervisor and job name. A requeue kills them all
- * (after KillWait, 30 s by default), so task 0, which requeues, waits until the tasks that save
- * have finished. They meet in the store, the only thing that they share (storage_barrier_arrive()):
- * each puts a marker when it gets the notice ("3-here"), and another at its end ("3-through"). A
- * task without a first marker (no supervisor, another store) is not waited for.
- *
- * For the task that this process is in, by the variables of srun's processes. With `storage` NULL,
- * or where this is not one of several tasks, these functions do nothing.
- */
-
-/* At the notice, on a worker: marks this task as started. Blocks for one PUT, 5 s at most. */
-void slurm_task_barrier_join(struct storage *storage);
-/* At the end, if there was a notice: marks it as finished. Blocks as above. */
-void slurm_task_barrier_leave(struct storage *storage);
-/* Blocks until all started tasks have finished, or until shortly before the deadline: a third of
- * the time, between 5 and 20 s, stays for the requeue, because a busy controller is slow.
- * `seen_ms`: when the notice came. Both monotonic. */
-void slurm_task_barrier_await(struct storage *storage, int64_t seen_ms, int64_t deadline_ms);
 
 #endif

@@ -33,33 +33,6 @@ static const char *find_value(const char *text, const char *key)
 	return NULL;
 }
 
-/* "70-72,75" */
-static bool list_has_code(const char *list, int code)
-{
-	for (const char *at = list; at && isdigit((unsigned char)*at);) {
-		char *end;
-		long first = strtol(at, &end, 10), last = first;
-
-		if (*end == '-')
-			last = strtol(end + 1, &end, 10);
-		if (first <= code && code <= last)
-			return true;
-		at = end + (*end == ',');
-	}
-	return false;
-}
-
-enum slurm_exit_rule slurm_exit_rule(const char *config, int code)
-{
-	if (!config)
-		return SLURM_EXIT_UNKNOWN;
-	if (list_has_code(find_value(config, "RequeueExitHold"), code))
-		return SLURM_EXIT_HOLDS;
-	return list_has_code(find_value(config, "RequeueExit"), code)
-		       ? SLURM_EXIT_REQUEUES
-		       : SLURM_EXIT_NOTHING;
-}
-
 bool slurm_job_parse(const char *text, struct slurm_job *job)
 {
 	const char *state = find_value(text, "JobState"), *restarts = find_value(text, "Restarts"),
@@ -168,25 +141,16 @@ pid_t slurm_job_script(const char *task, pid_t parent)
 		       : 0;
 }
 
-/* "train-3" of task 3 and "train-0". */
-static bool differ_by_task(const char *holder, const char *own, const char *task)
+/* "train-3" of task 3 and "train-0"; "sweep_3" of element 3 and "sweep_1", with perhaps a task
+ * behind it. */
+static bool differ_by_index(const char *holder, const char *own, char joint, const char *index)
 {
-	const char *held = strrchr(holder, '-'), *index = strrchr(own, '-');
+	const char *held = strrchr(holder, joint), *mine = strrchr(own, joint);
+	size_t length = index ? strlen(index) : 0;
 
-	return task && held && index && text_equal(index + 1, task) &&
-	       held - holder == index - own && strncmp(holder, own, (size_t)(held - holder)) == 0;
-}
-
-/* "sweep_3" of element 3 and "sweep_1"; there may be a task behind it. */
-static bool differ_by_element(const char *holder, const char *own, const char *element)
-{
-	const char *held = strrchr(holder, '_'), *index = strrchr(own, '_');
-	size_t length = element ? strlen(element) : 0;
-
-	return element && held && index && strncmp(index + 1, element, length) == 0 &&
-	       (!index[1 + length] || index[1 + length] == '-') &&
-	       isdigit((unsigned char)held[1]) && held - holder == index - own &&
-	       strncmp(holder, own, (size_t)(held - holder)) == 0;
+	return index && held && mine && strncmp(mine + 1, index, length) == 0 &&
+	       (!mine[1 + length] || mine[1 + length] == '-') && isdigit((unsigned char)held[1]) &&
+	       held - holder == mine - own && strncmp(holder, own, (size_t)(held - holder)) == 0;
 }
 
 enum slurm_neighbour slurm_job_neighbour(const char *holder, const char *own, const char *tasks,
@@ -196,11 +160,11 @@ enum slurm_neighbour slurm_job_neighbour(const char *holder, const char *own, co
 	uint64_t count;
 
 	of_several = tasks && text_to_u64(tasks, UINT_MAX, &count) && count > 1;
-	if (of_several && (text_equal(holder, own) || differ_by_task(holder, own, task)))
+	if (of_several && (text_equal(holder, own) || differ_by_index(holder, own, '-', task)))
 		return SLURM_TASK;
 	if (text_equal(holder, own))
 		return SLURM_STRANGER;
-	return differ_by_element(holder, own, element) ? SLURM_ELEMENT : SLURM_STRANGER;
+	return differ_by_index(holder, own, '_', element) ? SLURM_ELEMENT : SLURM_STRANGER;
 }
 
 const char *slurm_neighbour_advice(enum slurm_neighbour neighbour)
@@ -215,17 +179,6 @@ const char *slurm_neighbour_advice(enum slurm_neighbour neighbour)
 	};
 
 	return advice[neighbour];
-}
-
-bool slurm_value(const char *text, const char *key, char *value, size_t capacity)
-{
-	const char *found = find_value(text, key);
-	/* In the form of a configuration there is a blank before "=". */
-	bool of_config = found && found[-1] == ' ';
-
-	snprintf(value, capacity, "%.*s", found ? (int)strcspn(found, of_config ? "\n" : " \n") : 0,
-		 found ? found : "");
-	return found;
 }
 
 long slurm_number(const char *text, const char *key)

@@ -1,11 +1,9 @@
 #include "slurm.h"
 
-#include "base/cancel.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "storage/storage.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -13,115 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-/* --- the tasks of one step --- */
-
-/* A marker is not worth more of the notice. */
-#define MARKER_PUT_MS 5000
-#define BARRIER_POLL_MS 1000
-/* Slurm signals all tasks at once, and each needs one PUT to arrive. Until then, no marker does not
- * mean that there is no task. */
-#define ARRIVAL_MS 3000
-
-struct task {
-	uint64_t number; /* from 0 */
-	char step[96];   /* this start of this step, for storage_barrier_arrive() */
-};
-
-/* False: this is not one of several tasks. A batch script has no SLURM_STEP_NUM_TASKS, and a first
- * start no SLURM_RESTART_COUNT. */
-static bool read_task(struct task *task)
-{
-	static const char *const names[] = {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_JOB_ID",
-					    "SLURM_STEP_ID", "SLURM_RESTART_COUNT"};
-	uint64_t values[5] = {0};
-
-	for (size_t i = 0; i < 5; i++) {
-		const char *text = getenv(names[i]);
-
-		if (!text_to_u64(text ? text : i == 4 ? "0" : "", UINT_MAX, &values[i]))
-			return false;
-	}
-	task->number = values[1];
-	snprintf(task->step, sizeof(task->step), "slurm-%u.%u.%u", (unsigned)values[2],
-		 (unsigned)values[3], (unsigned)values[4]);
-	return values[0] > 1 && task->number < values[0];
-}
-
-/* The first task waits; nobody waits for it. */
-static void put_marker(struct storage *storage, const char *state)
-{
-	struct cancel cancel = CANCEL_AT(clock_monotonic_ms() + MARKER_PUT_MS);
-	auto_free char *name = NULL;
-	struct task task;
-	struct err err;
-
-	if (!storage || !read_task(&task) || task.number == 0)
-		return;
-	name = text_format("%u-%s", (unsigned)task.number, state);
-	if (storage_barrier_arrive(storage, task.step, name, &cancel, &err) < 0)
-		log_debug("cannot put this task's marker for the first task: %s", err.text);
-}
-
-void slurm_task_barrier_join(struct storage *storage)
-{
-	put_marker(storage, "here");
-}
-
-void slurm_task_barrier_leave(struct storage *storage)
-{
-	put_marker(storage, "through");
-}
-
-/* How many tasks have started to save and have not finished; -1: the store cannot be read. */
-static int count_missing(struct storage *storage, const struct task *task, struct cancel *cancel)
-{
-	auto_(storage_barrier_release) struct storage_barrier_arrivals found = {0};
-	int missing = 0;
-	struct err err;
-
-	if (storage_barrier_read(storage, task->step, &found, cancel, &err) < 0) {
-		log_debug("the other tasks of the job: %s", err.text);
-		return -1;
-	}
-	for (size_t i = 0; i < found.count; i++) {
-		size_t number = strcspn(found.names[i], "-");
-		auto_free char *last = text_format("%.*s-through", (int)number, found.names[i]);
-		bool finished = false;
-
-		for (size_t j = 0; j < found.count; j++)
-			finished |= text_equal(found.names[j], last);
-		missing += text_ends(found.names[i], "-here") && !finished;
-	}
-	return missing;
-}
-
-void slurm_task_barrier_await(struct storage *storage, int64_t seen_ms, int64_t deadline_ms)
-{
-	struct cancel cancel = CANCEL_AT(CLOCK_NEVER);
-	int64_t reserve_ms = (deadline_ms - clock_monotonic_ms()) / 3;
-	struct task task;
-	bool said = false;
-	int missing;
-	struct err err;
-
-	if (!storage || !read_task(&task))
-		return;
-	reserve_ms = reserve_ms < 5000 ? 5000 : reserve_ms > 20000 ? 20000 : reserve_ms;
-	cancel_set_deadline(&cancel, deadline_ms - reserve_ms);
-	while ((missing = count_missing(storage, &task, &cancel)) > 0 ||
-	       (missing == 0 && clock_monotonic_ms() < seen_ms + ARRIVAL_MS)) {
-		if (missing > 0 && !said)
-			log_note("waiting for the other tasks of this job to finish saving, until "
-				 "shortly before the deadline: a requeue will kill them");
-		said |= missing > 0;
-		if (cancel_sleep(&cancel, BARRIER_POLL_MS, &err) < 0)
-			break;
-	}
-	if (missing > 0)
-		log_warn("%d other task%s not finished saving; requeue will kill %s", missing,
-			 missing == 1 ? " has" : "s have", missing == 1 ? "it" : "them");
-}
 
 /* --- the requeue --- */
 
@@ -144,16 +33,6 @@ static bool may_requeue(const struct slurm_requeue_facts *facts)
 static bool is_meant_to_end(const struct slurm_requeue_facts *facts)
 {
 	return facts->at_limit && !facts->signalled;
-}
-
-bool slurm_requeue_needs_signal(const struct slurm_requeue_facts *facts)
-{
-	return may_requeue(facts) && facts->at_limit;
-}
-
-bool slurm_requeue_needs_job(const struct slurm_requeue_facts *facts)
-{
-	return may_requeue(facts) && !is_meant_to_end(facts);
 }
 
 /*
@@ -210,37 +89,15 @@ struct slurm_requeue slurm_requeue_decide(const struct slurm_requeue_facts *fact
 }
 // clang-format on
 
-char *slurm_requeue_say(const struct slurm_requeue *decision, enum slurm_exit_rule rule,
-			int exit_code)
-{
-	switch (decision->code_may_requeue ? rule : SLURM_EXIT_NOTHING) {
-	case SLURM_EXIT_REQUEUES:
-	case SLURM_EXIT_HOLDS:
-		return text_format("requeued by Slurm itself, if the batch script ends with this "
-				   "exit code: slurm.conf has %d in %s",
-				   exit_code,
-				   rule == SLURM_EXIT_HOLDS
-					   ? "RequeueExitHold, so it is held until `scontrol "
-					     "release`"
-					   : "RequeueExit. Do not submit it again");
-	case SLURM_EXIT_UNKNOWN:
-		return text_format("%s. But where slurm.conf has %d in RequeueExit, Slurm requeues "
-				   "it: look at squeue first",
-				   decision->why, exit_code);
-	case SLURM_EXIT_NOTHING:
-		break;
-	}
-	return text_copy(decision->why);
-}
-
+/* By the exit code alone Slurm may start it again, if the batch script ends with it as well. */
 static void say_decision(const struct slurm_requeue *decision, int exit_code)
 {
-	struct err err;
-	auto_free char *config =
-		decision->code_may_requeue ? slurm_scontrol(SCONTROL_MS, &err, "show config")
-					   : NULL;
 	auto_free char *said =
-		slurm_requeue_say(decision, slurm_exit_rule(config, exit_code), exit_code);
+		decision->code_may_requeue
+			? text_format("%s (where slurm.conf has %d in RequeueExit, Slurm requeues "
+				      "it all the same: look at squeue)",
+				      decision->why, exit_code)
+			: text_copy(decision->why);
 
 	if (decision->verdict == SLURM_SKIP_NOTE)
 		log_note("%s", said);
@@ -277,6 +134,25 @@ static void query_job(struct slurm_requeue_facts *facts, char id[SLURM_JOB_ID_SI
 	}
 }
 
+/* A requeue kills all tasks of the step, KillWait after SIGTERM. A third of the time, between 5 and
+ * 20 s, stays for it, because a busy controller is slow. */
+static void wait_for_other_tasks(int64_t deadline_ms)
+{
+	const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
+	int64_t left_ms = deadline_ms - clock_monotonic_ms(), reserve_ms = left_ms / 3;
+	struct timespec wait = {0};
+	uint64_t count;
+
+	reserve_ms = reserve_ms < 5000 ? 5000 : reserve_ms > 20000 ? 20000 : reserve_ms;
+	if (deadline_ms == 0 || deadline_ms == CLOCK_NEVER || left_ms <= reserve_ms || !tasks ||
+	    !text_to_u64(tasks, UINT_MAX, &count) || count < 2)
+		return;
+	log_note("the other tasks of this job may save until shortly before the deadline: a "
+		 "requeue will kill them");
+	wait.tv_sec = (left_ms - reserve_ms) / 1000;
+	nanosleep(&wait, NULL);
+}
+
 void slurm_requeue_run(const struct slurm_requeue_run *run)
 {
 	const char *restarts = getenv("SLURM_RESTART_COUNT");
@@ -286,17 +162,16 @@ void slurm_requeue_run(const struct slurm_requeue_run *run)
 
 	facts.task = getenv("SLURM_PROCID");
 	facts.restarts = restarts ? strtol(restarts, NULL, 10) : 0;
-	if (slurm_requeue_needs_signal(&facts))
+	if (may_requeue(&facts) && facts.at_limit)
 		facts.signalled = slurm_signal_query(SCONTROL_MS);
-	if (slurm_requeue_needs_job(&facts))
+	if (may_requeue(&facts) && !is_meant_to_end(&facts))
 		query_job(&facts, id);
 	decision = slurm_requeue_decide(&facts);
 	if (decision.why)
 		say_decision(&decision, facts.exit_code);
 	if (decision.verdict != SLURM_REQUEUE)
 		return;
-	if (run->seen_ms > 0)
-		slurm_task_barrier_await(run->storage, run->seen_ms, run->deadline_ms);
+	wait_for_other_tasks(run->deadline_ms);
 	requeue(run, id, script_died_of_signal(&facts));
 }
 
@@ -316,18 +191,6 @@ static void query_worker(void *arg)
 				  &slurm_deadline->times);
 }
 
-static void join_worker(void *arg)
-{
-	struct slurm_deadline *slurm_deadline = arg;
-
-	slurm_task_barrier_join(slurm_deadline->storage);
-}
-
-static void on_joined(void *arg)
-{
-	(void)arg;
-}
-
 static void on_answered(void *arg)
 {
 	struct slurm_deadline *slurm_deadline = arg;
@@ -343,27 +206,23 @@ static void on_answered(void *arg)
 		slurm_deadline->earlier(slurm_deadline->arg, ahead_ms + end.at_ms, end.why);
 }
 
-void slurm_deadline_query(struct slurm_deadline *slurm_deadline, int64_t deadline_ms,
-			  struct storage *storage)
+void slurm_deadline_query(struct slurm_deadline *slurm_deadline, int64_t deadline_ms)
 {
 	const char *id = getenv("SLURM_JOB_ID");
 	struct err err;
 
 	if (!id || !*id || slurm_deadline->asking)
 		return;
-	/* Own workers: an upload, a busy controller and a slow store must not wait for each other.
-	 */
+	/* A worker of its own: an upload and a busy controller must not wait for each other. */
 	if (!slurm_deadline->workers &&
-	    workers_new(slurm_deadline->loop, 2, &slurm_deadline->workers, &err) < 0) {
+	    workers_new(slurm_deadline->loop, 1, &slurm_deadline->workers, &err) < 0) {
 		log_debug("cannot ask Slurm when the job ends: %s", err.text);
 		return;
 	}
 	slurm_deadline->asking = true;
 	slurm_deadline->signal_wall_ms = clock_wall_ms();
 	slurm_deadline->deadline_ms = deadline_ms;
-	slurm_deadline->storage = storage;
 	workers_run(slurm_deadline->workers, query_worker, on_answered, slurm_deadline);
-	workers_run(slurm_deadline->workers, join_worker, on_joined, slurm_deadline);
 }
 
 void slurm_deadline_release(struct slurm_deadline *slurm_deadline)

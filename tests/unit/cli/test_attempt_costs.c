@@ -30,6 +30,7 @@ static struct attempt_costs read_one(const char *outcome, const char *end_about,
 
 	text_set(past.outcome, sizeof(past.outcome), outcome ? outcome : "");
 	attempt_costs_read(&attempt_costs, &past, "", newest, &ledger);
+	free(attempt_costs.bar.phases);
 	return attempt_costs;
 }
 
@@ -123,9 +124,10 @@ static void test_what_snapshots_say_of_a_vanished_attempt(void **state)
 		struct attempt_summary past = {.number = 3, .created = "2026-11-21T08:00:00Z"};
 		struct bytes ledger = {.data = (uint8_t *)rows[i].lines,
 				       .size = strlen(rows[i].lines)};
-		struct attempt_costs costs;
+		struct attempt_costs costs = {0};
 
 		attempt_costs_read(&costs, &past, rows[i].saved, false, &ledger);
+		free(costs.bar.phases);
 		if (costs.ran_ms != rows[i].ran_ms || costs.lost_ms != rows[i].lost_ms ||
 		    costs.kept_ms != rows[i].kept_ms || !costs.at_least)
 			fail_msg("row %zu: ran %lld, lost %lld, kept %lld", i,
@@ -310,7 +312,7 @@ static void test_a_gang(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		auto_json json_t *about = json_loads(rows[i].about, 0, NULL);
 		struct attempt_summary past = {.number = 1, .about = about};
-		struct attempt_costs attempt_costs;
+		struct attempt_costs attempt_costs = {0};
 
 		attempt_costs_read(&attempt_costs, &past, "", true, &nothing);
 		assert_int_equal(attempt_costs.machines, rows[i].machines);

@@ -31,67 +31,35 @@ static const char preempted[] = EVENT("00", "\"started\"")
 		EVENT("20", "\"notice\",\"kind\":\"stop\",\"seconds_left\":30")
 			EVENT("21", "\"saving\"") EVENT("23", "\"checkpoint_complete\"")
 				EVENT("25", "\"durable\",\"seconds\":2") EVENT("26", "\"stopping\"")
-					EVENT("27", "\"child_exited\"");
-
-static struct timeline read_timeline(const struct attempt_costs *costs, const char *lines)
-{
-	struct bytes ledger = {.data = (uint8_t *)lines, .size = strlen(lines)};
-	struct timeline timeline = {.from_ms = 0};
-
-	timeline_read(&timeline, costs, &ledger);
-	return timeline;
-}
+					EVENT("27", "\"child_exited\"")
+						EVENT("27", "\"ended\",\"lost\":3,\"kept\":21");
 
 static void test_the_phases_of_a_ledger(void **state)
 {
-	static const struct attempt_costs costs = {.number = 1, .ran_ms = 25000, .lost_ms = 3000};
 	static const struct page_phase expected[] = {
 		{PHASE_RESTORING, 500, 2000},    {PHASE_SAVING, 21000, 23000},
 		{PHASE_UPLOADING, 23000, 25000}, {PHASE_TRAINING, 2000, 27000},
 		{PHASE_LOST, 23000, 26000},      {PHASE_NOTICE, 20000, 50000},
 	};
-	struct timeline timeline = read_timeline(&costs, preempted);
+	const struct attempt_summary past = {.number = 1, .ended = true, .outcome = "preempted"};
+	const struct bytes ledger = {.data = (uint8_t *)preempted, .size = strlen(preempted)};
+	struct attempt_costs costs = {0};
 
 	(void)state;
-	assert_int_equal(timeline.to_ms - timeline.from_ms, 27000);
-	assert_int_equal(timeline.bar.count, sizeof(expected) / sizeof(expected[0]));
-	for (size_t i = 0; i < timeline.bar.count; i++) {
-		const struct page_phase *phase = &timeline.bar.phases[i];
+	attempt_costs_read(&costs, &past, "", false, &ledger);
+	assert_int_equal(costs.to_ms - costs.from_ms, 27000);
+	assert_int_equal(costs.bar.count, sizeof(expected) / sizeof(expected[0]));
+	for (size_t i = 0; i < costs.bar.count; i++) {
+		const struct page_phase *phase = &costs.bar.phases[i];
 
 		if (phase->kind != expected[i].kind ||
-		    phase->from_ms - timeline.from_ms != expected[i].from_ms ||
-		    phase->to_ms - timeline.from_ms != expected[i].to_ms)
+		    phase->from_ms - costs.from_ms != expected[i].from_ms ||
+		    phase->to_ms - costs.from_ms != expected[i].to_ms)
 			fail_msg("phase %zu: kind %d, %lld to %lld", i, phase->kind,
-				 (long long)(phase->from_ms - timeline.from_ms),
-				 (long long)(phase->to_ms - timeline.from_ms));
+				 (long long)(phase->from_ms - costs.from_ms),
+				 (long long)(phase->to_ms - costs.from_ms));
 	}
-	free(timeline.bar.phases);
-}
-
-/* Without a ledger the records say when it began and how long it ran; or nothing. */
-static void test_an_attempt_without_a_ledger(void **state)
-{
-	static const struct {
-		const char *started;
-		int64_t ran_ms, length_ms;
-		size_t phases;
-	} rows[] = {
-		{"2026-11-21T08:00:00Z", 5000, 5000, 1},
-		{"2026-11-21T08:00:00Z", -1, 0, 0},
-		{"", 5000, 0, 0},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct attempt_costs costs = {.ran_ms = rows[i].ran_ms};
-		struct timeline timeline;
-
-		text_set(costs.started, sizeof(costs.started), rows[i].started);
-		timeline = read_timeline(&costs, "no JSON\n");
-		assert_int_equal(timeline.bar.count, rows[i].phases);
-		assert_int_equal(timeline.to_ms - timeline.from_ms, rows[i].length_ms);
-		free(timeline.bar.phases);
-	}
+	free(costs.bar.phases);
 }
 
 /* Two attempts of ten and twenty seconds, with an hour between them. */
@@ -119,12 +87,18 @@ static void fill(struct page_section *section, const char *job, const struct rep
 		 .ran_ms = 20000,
 		 .kept_ms = 20000},
 	};
-	struct timeline timelines[] = {read_timeline(&accounts[0], ""),
-				       read_timeline(&accounts[1], "")};
 
-	report_page_fill(section, job, accounts, timelines, 2, prices);
-	free(timelines[0].bar.phases);
-	free(timelines[1].bar.phases);
+	for (size_t i = 0; i < 2; i++) {
+		struct attempt_costs *costs = &accounts[i];
+
+		costs->bar = (struct page_bar){.count = 0};
+		costs->from_ms = i == 0 ? 1000000000 : 1003610000;
+		costs->to_ms = costs->from_ms + costs->ran_ms;
+		page_add_phase(&costs->bar, PHASE_TRAINING, costs->from_ms, costs->to_ms);
+	}
+	report_page_fill(section, job, accounts, 2, prices);
+	for (size_t i = 0; i < 2; i++)
+		free(accounts[i].bar.phases);
 }
 
 static void test_figures_table_and_chart(void **state)
@@ -200,7 +174,6 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_phases_of_a_ledger),
-		cmocka_unit_test(test_an_attempt_without_a_ledger),
 		cmocka_unit_test(test_figures_table_and_chart),
 		cmocka_unit_test(test_a_long_wait_is_drawn_shorter),
 		cmocka_unit_test(test_many_short_phases_are_drawn_once),

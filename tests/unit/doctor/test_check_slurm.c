@@ -4,22 +4,7 @@
 
 #include "unit.h"
 
-/* As scontrol 22.05 prints it, shortened. */
-#define CONFIG(preempt, parameters, exit, wait)          \
-	"Configuration data as of 2026-01-02T03:04:05\n" \
-	"JobFileAppend           = 0\n"                  \
-	"JobRequeue              = 1\n"                  \
-	"KillWait                = " wait " sec\n"       \
-	"MaxBatchRequeue         = 5\n"                  \
-	"PreemptMode             = REQUEUE\n"            \
-	"PreemptType             = " preempt "\n"        \
-	"RequeueExit             = " exit "\n"           \
-	"RequeueExitHold         = (null)\n"             \
-	"SlurmctldParameters     = " parameters "\n"
-#define PRIORITY "preempt/partition_prio"
 #define JOB "JobId=4 JobState=RUNNING Requeue=1 Restarts=0 BatchFlag=1 Partition=low Nice=0 "
-#define PARTITION(grace, mode) \
-	"PartitionName=low MaxTime=1:00 GraceTime=" grace " Hidden=NO PreemptMode=" mode " x=1\n"
 
 static void test_table(void **state)
 {
@@ -29,49 +14,16 @@ static void test_table(void **state)
 		int level; /* -1: no such row */
 	} rows[] = {
 		// clang-format off
-		{{.config = CONFIG(PRIORITY, "(null)", "(null)", "30")},
-			"requeue", CHECK_OK},
+		{{.config = "JobRequeue              = 1\n"}, "requeue", CHECK_OK},
 		{{.config = "JobRequeue              = 0\n"}, "requeue", CHECK_WARN},
 		{{.config = "JobRequeue              = 0\n", .job = JOB}, "requeue", CHECK_OK},
 		{{.config = "", .job = "JobId=4 Requeue=0 BatchFlag=1"}, "requeue", CHECK_FAIL},
 		{{.config = "", .job = "JobId=4 Requeue=1 BatchFlag=0"}, "requeue", CHECK_WARN},
-		{{.config = CONFIG(PRIORITY, "(null)", "1,70-80", "30")}, "exit code",
-			CHECK_OK},
-		{{.config = "RequeueExitHold         = 75\n"}, "exit code", CHECK_FAIL},
 		{{.asked = SLURM_QUERY_NO_PROGRAM}, "scontrol", CHECK_WARN},
 		{{.asked = SLURM_QUERY_NO_PROGRAM}, "requeue", -1},
 		{{.asked = SLURM_QUERY_FAILED, .error_text = "scontrol: no answer within 10 s"},
 			"scontrol", CHECK_WARN},
-		{{.config = CONFIG(PRIORITY, "(null)", "(null)", "5")}, "scontrol", -1},
-		{{.config = CONFIG("preempt/none", "(null)", "(null)", "30")}, "preempt",
-			CHECK_OK},
-		{{.config = CONFIG("preempt/none", "(null)", "(null)", "30")}, "notice", -1},
-		{{.config = CONFIG(PRIORITY, "(null)", "(null)", "30")}, "preempt", CHECK_OK},
-		{{.config = CONFIG(PRIORITY, "(null)", "(null)", "30"),
-			 .partition = PARTITION("120", "CANCEL")},
-			"preempt", CHECK_WARN},
-		{{.config = CONFIG(PRIORITY, "(null)", "(null)", "30"),
-			 .partition = PARTITION("120", "GANG,SUSPEND")},
-			"preempt", CHECK_WARN},
-		{{.config = CONFIG(PRIORITY, "(null)", "(null)", "30"),
-			 .partition = PARTITION("120", "OFF")},
-			"grace", -1},
-		{{.config = CONFIG(PRIORITY, "(null)", "(null)", "30"),
-			 .partition = PARTITION("0", "REQUEUE")},
-			"grace", CHECK_WARN},
-		{{.config = CONFIG(PRIORITY, "(null)", "(null)", "30"),
-			 .partition = PARTITION("10", "REQUEUE")},
-			"grace", CHECK_WARN},
-		{{.config = CONFIG(PRIORITY, "(null)", "(null)", "30"),
-			 .partition = PARTITION("120", "REQUEUE")},
-			"grace", CHECK_OK},
-		{{.config = CONFIG(PRIORITY, "(null)", "(null)", "30")}, "notice", CHECK_WARN},
-		{{.config = CONFIG(PRIORITY, "preempt_send_user_signal", "(null)", "30")}, "notice",
-			CHECK_OK},
-		{{.config = "PreemptType             = preempt/qos\n"
-			    "PreemptMode             = REQUEUE\n"
-			    "PreemptParameters       = send_user_signal,x\n"},
-			"notice", CHECK_OK},
+		{{.config = ""}, "scontrol", -1},
 		{{.config = ""}, "signal", -1},
 		{{.config = "", .script = "#!/bin/sh\n#SBATCH --requeue\n\necho --signal\n"},
 			"signal", CHECK_WARN},
@@ -153,25 +105,11 @@ static void test_silence_is_told_in_its_own_words(void **state)
 	}
 }
 
-static void test_partition(void **state)
-{
-	char name[8];
-
-	(void)state;
-	assert_true(check_slurm_partition(JOB, name, sizeof(name)));
-	assert_string_equal(name, "low");
-	assert_false(check_slurm_partition("JobId=4 Partition= ", name, sizeof(name)));
-	assert_false(check_slurm_partition("Partition=muchlonger ", name, sizeof(name)));
-	assert_false(check_slurm_partition("NotPartition=low ", name, sizeof(name)));
-	assert_false(check_slurm_partition(NULL, name, sizeof(name)));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_silence_is_told_in_its_own_words),
-		cmocka_unit_test(test_partition),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,18 +47,6 @@ static void test_all_is_well(void **state)
 	assert_string_equal(find(&check_list, "up")->text, "64 MiB/s (64 MiB on 8 connections)");
 }
 
-static void test_plain_http_is_warned_of(void **state)
-{
-	struct store_probe probe = sound();
-	struct check_list check_list;
-
-	(void)state;
-	probe.in_the_clear = true;
-	check_store(&probe, "s3://b", 0, &check_list);
-	assert_int_equal(find(&check_list, "transport")->level, CHECK_WARN);
-	assert_non_null(strstr(find(&check_list, "transport")->fix, "https"));
-}
-
 static void test_what_fails(void **state)
 {
 	static const struct {
@@ -106,21 +94,6 @@ static void test_what_fails(void **state)
 		if (!text_starts(row->fix, rows[i].fix))
 			fail_msg("%s: \"%s\"", rows[i].fix, row->fix);
 	}
-}
-
-/* Nothing was put that could have been listed. */
-static void test_a_list_of_what_was_there(void **state)
-{
-	struct store_probe probe = sound();
-	struct check_list check_list;
-
-	(void)state;
-	check_store(&probe, "s3://b", 0, &check_list);
-	assert_non_null(strstr(find(&check_list, "list")->text, "it is listed at once"));
-	probe.steps[PROBE_PUT] = failure(ERR_NO_SPACE);
-	check_store(&probe, "s3://b", 0, &check_list);
-	assert_non_null(strstr(find(&check_list, "list")->text, "what is there can be listed"));
-	assert_int_equal(find(&check_list, "list")->level, CHECK_OK);
 }
 
 static void test_clock(void **state)
@@ -226,17 +199,6 @@ static void test_transfer(void **state)
 	assert_int_equal(check_store_transfer_ms(&probe, 1000), -1);
 }
 
-static void test_no_store(void **state)
-{
-	struct check_list check_list;
-
-	(void)state;
-	check_no_store(&check_list);
-	assert_int_equal(check_list.count, 1);
-	assert_int_equal(find(&check_list, "store")->level, CHECK_FAIL);
-	assert_non_null(strstr(find(&check_list, "store")->fix, "--store"));
-}
-
 static void test_what_was_not_tried_is_not_said(void **state)
 {
 	struct store_probe probe = {0};
@@ -268,14 +230,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_is_well),
-		cmocka_unit_test(test_plain_http_is_warned_of),
 		cmocka_unit_test(test_what_fails),
-		cmocka_unit_test(test_a_list_of_what_was_there),
 		cmocka_unit_test(test_clock),
 		cmocka_unit_test(test_what_fits),
 		cmocka_unit_test(test_a_size_without_a_measurement),
 		cmocka_unit_test(test_transfer),
-		cmocka_unit_test(test_no_store),
 		cmocka_unit_test(test_what_was_not_tried_is_not_said),
 	};
 

@@ -1,11 +1,10 @@
 /* The parser of all verbs: what a row takes, what stands behind the options, what is said of
- * mistakes; and the help. */
+ * mistakes. */
 #include "options/options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "unit.h"
 
@@ -257,63 +256,6 @@ static void test_a_command(void **state)
 			    "missing command: write it last, as in `reprieve guide -- COMMAND`");
 }
 
-/* What option_help_print() writes. */
-static char *help_of(const struct verb *verb, const char *const *words)
-{
-	static char text[4096];
-	struct painting painting;
-	struct err err;
-	FILE *file = tmpfile();
-	int standard = dup(STDOUT_FILENO);
-	size_t size;
-
-	assert_non_null(file);
-	fflush(stdout);
-	dup2(fileno(file), STDOUT_FILENO);
-	assert_int_equal(parse(verb, words, &painting, &err), OPTION_HELPED);
-	fflush(stdout);
-	dup2(standard, STDOUT_FILENO);
-	close(standard);
-	rewind(file);
-	size = fread(text, 1, sizeof(text) - 1, file);
-	text[size] = '\0';
-	fclose(file);
-	return text;
-}
-
-static void test_help(void **state)
-{
-	static const char begin[] =
-		"Paint it.\n\nExamples:\n  reprieve paint wall\n\n"
-		"Usage: reprieve paint WHAT [WHERE] [options]\n\n"
-		"Painting:\n"
-		"  -w, --wet                 still wet\n"
-		"  -t, --title TITLE         its name\n";
-	static const char wrapped[] =
-		"      --dries DURATION      a text that is so long that it has to go on in the\n"
-		"                            next line, and in one more, because nobody reads\n"
-		"                            what stands beyond the eightieth column\n";
-	static const char end[] =
-		"  -h, --help                print this\n\n"
-		"Environment:\n"
-		"  PAINT_WET, PAINT_TITLE, PAINT_YEAR, PAINT_COLOUR\n\n"
-		"Exit status:\n"
-		"  0         painted\n"
-		"  64        wrong usage\n";
-	const char *const asked[][WORDS] = {{"--help"}, {"-h"}, {"-w", "wall", "--help", "--no"}};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
-		char *text = help_of(&paint, asked[i]);
-
-		assert_int_equal(strncmp(text, begin, sizeof(begin) - 1), 0);
-		assert_non_null(strstr(text, wrapped));
-		assert_non_null(strstr(text, end));
-		for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-			assert_true(strlen(line) <= 80);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -322,7 +264,6 @@ int main(void)
 		cmocka_unit_test(test_another_verbs_variables),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_a_command),
-		cmocka_unit_test(test_help),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

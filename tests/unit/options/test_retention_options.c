@@ -101,27 +101,12 @@ static void test_default(void **state)
 	}
 }
 
-static void test_reasons_in_words(void **state)
-{
-	char text[160], little[8];
-
-	(void)state;
-	assert_string_equal(retention_format_reasons(0, text, sizeof(text)), "");
-	assert_string_equal(retention_format_reasons(1u << KEEP_NEWEST | 1u << KEEP_LAST, text,
-						     sizeof(text)),
-			    "newest, last");
-	assert_string_equal(retention_format_reasons(1u << KEEP_NEWEST | 1u << KEEP_LAST, little,
-						     sizeof(little)),
-			    "newest,");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_policy),
 		cmocka_unit_test(test_default),
-		cmocka_unit_test(test_reasons_in_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,15 +76,9 @@ static void test_refusals(void **state)
 		const char *words[WORDS];
 		const char *says;
 	} rows[] = {
-		{{"--no-such", "--", "true"}, "--no-such"},
-		{{"-Z", "--", "true"}, "-Z"},
-		{{"--store"}, "--store"},
-		{{"--grace", "soon", "--", "true"}, "'soon'"},
 		{{"--checkpoint-signal", "BANG", "--", "true"}, "'BANG'"},
 		{{"--restore", "yesterday", "--", "true"}, "'yesterday'"},
-		{{"--shim", "maybe", "--", "true"}, "'maybe'"},
 		{{"--checkpoint-dir", "", "--", "true"}, "--checkpoint-dir"},
-		{{"--store", "", "--", "true"}, "--store: the value is empty"},
 		{{"--checkpoint-signal", "KILL", "--", "true"}, "no job can catch SIGKILL"},
 		{{"--checkpoint-signal", "SIGSTOP", "--", "true"}, "no job can catch SIGSTOP"},
 		{{"--checkpoint-signal", "USR1", "--checkpoint-command", "true", "--", "true"},
@@ -93,15 +87,12 @@ static void test_refusals(void **state)
 		 "--checkpoint-signal and --checkpoint-command"},
 		{{"--memory", "31MiB", "--", "true"}, "32MiB"},
 		{{"--bandwidth", "10", "--", "true"}, "unit"},
-		{{"--connections", "65", "--", "true"}, "1 to 64"},
 		{{"--metrics", "foo:bar", "--", "true"}, "--metrics: invalid address 'foo:bar'"},
-		{{"--metrics", ":99999", "--", "true"}, "invalid address"},
 		{{"--metrics", "localhost:9090", "--", "true"}, "invalid address"},
 		{{"--metrics", "::1:9090", "--", "true"}, "invalid address"},
 		{{"--flush-time", "0.5", "--", "true"}, "too short"},
 		{{"--mtbf", "30", "--", "true"}, "too short: write 60s or more"},
 		{{"--max-no-progress", "1001", "--", "true"}, "write 0 to 1000"},
-		{{"--forward", "session", "--", "true"}, "write job or group"},
 		{{"--exit-policy", "cron", "--", "true"}, "write one of posix, k8s, "},
 		{{"--exclude", "", "--", "true"}, "--exclude: invalid pattern '': it is empty"},
 		{{"--exclude", "a,,b", "--", "true"}, "it is empty"},
@@ -111,10 +102,6 @@ static void test_refusals(void **state)
 		 "--include: invalid pattern 'a/../../b'"},
 		{{"--exclude", "..", "--", "true"}, "'..' leads out"},
 		{{"--snapshot-interval", "often", "--", "true"}, "'often'"},
-		{{"--strict=1", "--", "true"}, "'--strict=1' takes no value"},
-		{{"--ke", "1", "--", "true"}, "unknown option '--ke'"},
-		{{"--job", "--", "true"}, "'--job' needs a value"},
-		{{"--"}, "missing command"},
 		{{0}, "missing command"},
 	};
 
@@ -149,35 +136,6 @@ static void test_the_command_line_wins_over_the_environment(void **state)
 	assert_non_null(strstr(err.text, "REPRIEVE_GRACE"));
 	unsetenv("REPRIEVE_STORE");
 	unsetenv("REPRIEVE_GRACE");
-	unsetenv("REPRIEVE_STRICT");
-}
-
-static void test_flags_in_the_environment(void **state)
-{
-	static const struct {
-		const char *value;
-		int status;
-		bool strict;
-	} rows[] = {
-		{"1", 0, true},  {"yes", 0, true},     {"True", 0, true}, {"ON", 0, true},
-		{"0", 0, false}, {"False", 0, false},  {"no", 0, false},  {"off", 0, false},
-		{"", 0, false},  {"maybe", -1, false}, {"2", -1, false},
-	};
-	const char *const words[WORDS] = {"--", "true"};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		auto_(job_config_release) struct job_config options = {0};
-		struct err err;
-
-		setenv("REPRIEVE_STRICT", rows[i].value, 1);
-		if (parse(words, &options, &err) != rows[i].status)
-			fail_msg("'%s'", rows[i].value);
-		if (rows[i].status < 0)
-			assert_non_null(strstr(err.text, "REPRIEVE_STRICT: "));
-		else
-			assert_int_equal(options.strict, rows[i].strict);
-	}
 	unsetenv("REPRIEVE_STRICT");
 }
 
@@ -274,21 +232,6 @@ static void test_choices(void **state)
 	assert_int_equal(options.shim, SHIM_USE_ON);
 }
 
-static void test_what_the_user_has_chosen(void **state)
-{
-	const char *const nothing[WORDS] = {"true"};
-	const char *const words[WORDS] = {"-s", "file:///x", "-c", "here", "true"};
-	auto_(job_config_release) struct job_config options = {0};
-	struct err err;
-
-	(void)state;
-	assert_int_equal(parse(nothing, &options, &err), 0);
-	assert_false(options.store_chosen || options.directory_chosen);
-	assert_int_equal(parse(words, &options, &err), 0);
-	assert_true(options.store_chosen && options.directory_chosen);
-	assert_string_equal(options.checkpoint_dir, "here");
-}
-
 static bool is_handed_on(const char *variable)
 {
 	for (const char *const *name = inside_handed_on; *name; name++)
@@ -348,12 +291,10 @@ int main(void)
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_the_command_line_wins_over_the_environment),
-		cmocka_unit_test(test_flags_in_the_environment),
 		cmocka_unit_test(test_transfer),
 		cmocka_unit_test(test_patterns),
 		cmocka_unit_test(test_one_way_to_ask),
 		cmocka_unit_test(test_choices),
-		cmocka_unit_test(test_what_the_user_has_chosen),
 		cmocka_unit_test(test_what_is_of_one_run_is_handed_on),
 		cmocka_unit_test(test_what_an_outer_run_has_handed_on),
 	};

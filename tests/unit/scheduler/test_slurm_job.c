@@ -244,31 +244,6 @@ static void test_what_a_script_asks_for(void **state)
 			fail_msg("row %zu: %s", i, rows[i].script);
 }
 
-static void test_exit_rule(void **state)
-{
-	static const struct {
-		const char *config;
-		int code;
-		enum slurm_exit_rule rule;
-	} rows[] = {
-		{"RequeueExit             = (null)\nRequeueExitHold         = (null)\n", 75,
-		 SLURM_EXIT_NOTHING},
-		{"RequeueExit             = 74-75\nRequeueExitHold         = (null)\n", 75,
-		 SLURM_EXIT_REQUEUES},
-		{"A = b\nRequeueExit             = 1,74,75\n", 74, SLURM_EXIT_REQUEUES},
-		{"RequeueExit             = 1,7,5\n", 75, SLURM_EXIT_NOTHING},
-		{"RequeueExitHold         = 70-80\nRequeueExit = 75\n", 75, SLURM_EXIT_HOLDS},
-		{"RequeueExitHold         = 78,93\n", 75, SLURM_EXIT_NOTHING},
-		{"", 75, SLURM_EXIT_NOTHING},
-		{NULL, 75, SLURM_EXIT_UNKNOWN},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (slurm_exit_rule(rows[i].config, rows[i].code) != rows[i].rule)
-			fail_msg("row %zu", i);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -280,7 +255,6 @@ int main(void)
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_the_end),
 		cmocka_unit_test(test_signal_options),
-		cmocka_unit_test(test_exit_rule),
 		cmocka_unit_test(test_what_a_script_asks_for),
 	};
 

@@ -15,6 +15,10 @@
 		.state = word, .requeueable = true, .batch = true, .restarts = 0 \
 	}
 
+#define PREEMPTED .wanted = true, .preempted = true
+#define AT_LIMIT PREEMPTED, .at_limit = true, .signalled = true
+#define LOST .wanted = true, .lost = true, .durable = true
+
 static void test_table(void **state)
 {
 	static const struct {
@@ -22,147 +26,60 @@ static void test_table(void **state)
 		enum slurm_requeue_verdict verdict;
 	} rows[] = {
 		// clang-format off
-		{{.wanted = true, .preempted = true, .job = JOB("RUNNING")}, SLURM_REQUEUE},
-		{{.wanted = true, .preempted = true, .job = JOB("SIGNALING")}, SLURM_REQUEUE},
-		{{.wanted = true, .preempted = true, .task = "0", .job = JOB("RUNNING")},
-			SLURM_REQUEUE},
+		{{PREEMPTED, .job = JOB("RUNNING")}, SLURM_REQUEUE},
+		{{PREEMPTED, .job = JOB("SIGNALING")}, SLURM_REQUEUE},
+		{{PREEMPTED, .task = "0", .job = JOB("RUNNING")}, SLURM_REQUEUE},
 		/* once per job: one task of a step */
-		{{.wanted = true, .preempted = true, .task = "3", .job = JOB("RUNNING")},
-			SLURM_SKIP_NOTE},
+		{{PREEMPTED, .task = "3", .job = JOB("RUNNING")}, SLURM_SKIP_NOTE},
 		{{.wanted = true, .task = "3", .job = JOB("RUNNING")}, SLURM_SKIP_SILENTLY},
 		/* its limit is meant */
-		{{.wanted = true, .preempted = true, .at_limit = true, .job = JOB("RUNNING")},
-			SLURM_SKIP_NOTE},
+		{{PREEMPTED, .at_limit = true, .job = JOB("RUNNING")}, SLURM_SKIP_NOTE},
 		/* ... unless it asks for a signal ahead of it: it has ended before that came */
-		{{.wanted = true,
-			 .preempted = true,
-			 .at_limit = true,
-			 .signalled = true,
-			 .job = JOB("RUNNING")},
-			SLURM_REQUEUE},
-		{{.wanted = true,
-			 .lost = true,
-			 .durable = true,
-			 .at_limit = true,
-			 .signalled = true,
-			 .job = JOB("RUNNING")},
-			SLURM_REQUEUE},
-		{{.wanted = true,
-			 .lost = true,
-			 .at_limit = true,
-			 .signalled = true,
-			 .job = JOB("RUNNING")},
-			SLURM_SKIP_WARN},
-		{{.wanted = true,
-			 .preempted = true,
-			 .at_limit = true,
-			 .signalled = true,
-			 .job = JOB("CANCELLED")},
-			SLURM_SKIP_NOTE},
-		{{.wanted = true,
-			 .preempted = true,
-			 .at_limit = true,
-			 .signalled = true,
-			 .job = {"RUNNING", false, true, .restarts = 0}},
-			SLURM_SKIP_WARN},
-		{{.wanted = true,
-			 .preempted = true,
-			 .at_limit = true,
-			 .signalled = true,
-			 .asked = SLURM_QUERY_FAILED},
-			SLURM_SKIP_WARN},
-		{{.preempted = true, .at_limit = true, .signalled = true, .job = JOB("RUNNING")},
-			SLURM_SKIP_SILENTLY},
+		{{AT_LIMIT, .job = JOB("RUNNING")}, SLURM_REQUEUE},
+		{{LOST, .at_limit = true, .signalled = true, .job = JOB("RUNNING")}, SLURM_REQUEUE},
+		{{.wanted = true, .lost = true, .at_limit = true, .signalled = true, .job = JOB("RUNNING")}, SLURM_SKIP_WARN},
+		{{AT_LIMIT, .job = JOB("CANCELLED")}, SLURM_SKIP_NOTE},
+		{{AT_LIMIT, .job = {"RUNNING", false, true, .restarts = 0}}, SLURM_SKIP_WARN},
+		{{AT_LIMIT, .asked = SLURM_QUERY_FAILED}, SLURM_SKIP_WARN},
+		{{.preempted = true, .at_limit = true, .signalled = true, .job = JOB("RUNNING")}, SLURM_SKIP_SILENTLY},
 		/* its third start, and Slurm counts two restarts too */
-		{{.wanted = true,
-			 .preempted = true,
-			 .restarts = 2,
-			 .job = {"RUNNING", true, true, .restarts = 2}},
-			SLURM_REQUEUE},
+		{{PREEMPTED, .restarts = 2, .job = {"RUNNING", true, true, .restarts = 2}}, SLURM_REQUEUE},
 		/* somebody has requeued it meanwhile, and it runs again */
-		{{.wanted = true,
-			 .preempted = true,
-			 .restarts = 2,
-			 .job = {"RUNNING", true, true, .restarts = 3}},
-			SLURM_SKIP_NOTE},
-		{{.wanted = true,
-			 .preempted = true,
-			 .job = {"RUNNING", true, true, .restarts = -1}},
-			SLURM_REQUEUE},
+		{{PREEMPTED, .restarts = 2, .job = {"RUNNING", true, true, .restarts = 3}}, SLURM_SKIP_NOTE},
+		{{PREEMPTED, .job = {"RUNNING", true, true, .restarts = -1}}, SLURM_REQUEUE},
 		{{.preempted = true, .job = JOB("RUNNING")}, SLURM_SKIP_SILENTLY},
 		/* it finished or failed by itself */
 		{{.wanted = true, .job = JOB("RUNNING")}, SLURM_SKIP_SILENTLY},
 		{{.wanted = true, .lost = true, .job = JOB("RUNNING")}, SLURM_SKIP_WARN},
 		{{.wanted = true, .lost = true, .task = "1"}, SLURM_SKIP_NOTE},
 		/* it goes on from the one before, with a warning */
-		{{.wanted = true, .lost = true, .durable = true, .job = JOB("RUNNING")},
-			SLURM_REQUEUE},
-		{{.wanted = true, .lost = true, .durable = true, .job = JOB("CANCELLED")},
-			SLURM_SKIP_NOTE},
+		{{LOST, .job = JOB("RUNNING")}, SLURM_REQUEUE},
+		{{LOST, .job = JOB("CANCELLED")}, SLURM_SKIP_NOTE},
 		/* scancel, as scontrol shows it at first and later; the time limit; node failure */
-		{{.wanted = true, .preempted = true, .job = JOB("COMPLETING")}, SLURM_SKIP_NOTE},
-		{{.wanted = true, .preempted = true, .job = JOB("CANCELLED")}, SLURM_SKIP_NOTE},
-		{{.wanted = true, .preempted = true, .job = JOB("TIMEOUT")}, SLURM_SKIP_NOTE},
-		{{.wanted = true, .preempted = true, .job = JOB("PREEMPTED")}, SLURM_SKIP_NOTE},
-		{{.wanted = true, .preempted = true, .job = JOB("NODE_FAIL")}, SLURM_SKIP_NOTE},
-		{{.wanted = true, .preempted = true, .job = JOB("SUSPENDED")}, SLURM_SKIP_NOTE},
-		{{.wanted = true, .preempted = true, .job = JOB("PENDING")}, SLURM_SKIP_NOTE},
+		{{PREEMPTED, .job = JOB("COMPLETING")}, SLURM_SKIP_NOTE},
+		{{PREEMPTED, .job = JOB("CANCELLED")}, SLURM_SKIP_NOTE},
+		{{PREEMPTED, .job = JOB("TIMEOUT")}, SLURM_SKIP_NOTE},
+		{{PREEMPTED, .job = JOB("PREEMPTED")}, SLURM_SKIP_NOTE},
+		{{PREEMPTED, .job = JOB("NODE_FAIL")}, SLURM_SKIP_NOTE},
+		{{PREEMPTED, .job = JOB("SUSPENDED")}, SLURM_SKIP_NOTE},
+		{{PREEMPTED, .job = JOB("PENDING")}, SLURM_SKIP_NOTE},
 		/* the script died of the signal in our place; then nobody can cancel it any more */
-		{{.wanted = true,
-			 .preempted = true,
-			 .script_ended = true,
-			 .job = {"FAILED", true, true, .script_signal = 15}},
-			SLURM_REQUEUE},
-		{{.wanted = true,
-			 .lost = true,
-			 .durable = true,
-			 .script_ended = true,
-			 .job = {"FAILED", true, true, .script_signal = 10}},
-			SLURM_REQUEUE},
+		{{PREEMPTED, .script_ended = true, .job = {"FAILED", true, true, .script_signal = 15}}, SLURM_REQUEUE},
+		{{LOST, .script_ended = true, .job = {"FAILED", true, true, .script_signal = 10}}, SLURM_REQUEUE},
 		/* it failed by itself, was killed, cancelled, or did not wait for us */
-		{{.wanted = true,
-			 .preempted = true,
-			 .script_ended = true,
-			 .job = {"FAILED", true, true, .preempted = false}},
-			SLURM_SKIP_NOTE},
-		{{.wanted = true,
-			 .preempted = true,
-			 .script_ended = true,
-			 .job = {"FAILED", true, true, .script_signal = 9}},
-			SLURM_SKIP_NOTE},
-		{{.wanted = true,
-			 .preempted = true,
-			 .script_ended = true,
-			 .job = {"CANCELLED", true, true, .script_signal = 15}},
-			SLURM_SKIP_NOTE},
-		{{.wanted = true,
-			 .preempted = true,
-			 .script_ended = true,
-			 .job = {"COMPLETED", true, true, .preempted = false}},
-			SLURM_SKIP_WARN},
-		{{.wanted = true,
-			 .preempted = true,
-			 .script_ended = true,
-			 .job = {"FAILED", false, true, .script_signal = 15}},
-			SLURM_SKIP_WARN},
+		{{PREEMPTED, .script_ended = true, .job = {"FAILED", true, true, .preempted = false}}, SLURM_SKIP_NOTE},
+		{{PREEMPTED, .script_ended = true, .job = {"FAILED", true, true, .script_signal = 9}}, SLURM_SKIP_NOTE},
+		{{PREEMPTED, .script_ended = true, .job = {"CANCELLED", true, true, .script_signal = 15}}, SLURM_SKIP_NOTE},
+		{{PREEMPTED, .script_ended = true, .job = {"COMPLETED", true, true, .preempted = false}}, SLURM_SKIP_WARN},
+		{{PREEMPTED, .script_ended = true, .job = {"FAILED", false, true, .script_signal = 15}}, SLURM_SKIP_WARN},
 		/* another one's script */
-		{{.wanted = true,
-			 .preempted = true,
-			 .job = {"FAILED", true, true, .script_signal = 15}},
-			SLURM_SKIP_NOTE},
+		{{PREEMPTED, .job = {"FAILED", true, true, .script_signal = 15}}, SLURM_SKIP_NOTE},
 		/* salloc: there is no script to start again */
-		{{.wanted = true,
-			 .preempted = true,
-			 .job = {"RUNNING", true, false, .restarts = 0}},
-			SLURM_SKIP_NOTE},
-		{{.wanted = true,
-			 .preempted = true,
-			 .job = {"RUNNING", false, true, .restarts = 0}},
-			SLURM_SKIP_WARN},
+		{{PREEMPTED, .job = {"RUNNING", true, false, .restarts = 0}}, SLURM_SKIP_NOTE},
+		{{PREEMPTED, .job = {"RUNNING", false, true, .restarts = 0}}, SLURM_SKIP_WARN},
 		/* without an answer: was it cancelled? */
-		{{.wanted = true, .preempted = true, .asked = SLURM_QUERY_NO_PROGRAM},
-			SLURM_SKIP_WARN},
-		{{.wanted = true, .preempted = true, .asked = SLURM_QUERY_FAILED}, SLURM_SKIP_WARN},
+		{{PREEMPTED, .asked = SLURM_QUERY_NO_PROGRAM}, SLURM_SKIP_WARN},
+		{{PREEMPTED, .asked = SLURM_QUERY_FAILED}, SLURM_SKIP_WARN},
 		// clang-format on
 	};
 
@@ -177,75 +94,6 @@ static void test_table(void **state)
 			    (got.verdict == SLURM_SKIP_NOTE || got.verdict == SLURM_SKIP_WARN ||
 			     (got.verdict == SLURM_REQUEUE && rows[i].facts.lost)));
 	}
-}
-
-/* Where slurm.conf requeues a job for our exit code, nobody is told to submit it again. */
-static void test_what_the_exit_code_does(void **state)
-{
-	static const struct {
-		struct slurm_requeue_facts facts;
-		enum slurm_exit_rule rule;
-		const char *said;
-	} rows[] = {
-		// clang-format off
-		{{.wanted = true, .preempted = true, .at_limit = true}, SLURM_EXIT_REQUEUES,
-			"slurm.conf has 75 in RequeueExit. Do not submit it again"},
-		{{.wanted = true, .preempted = true, .at_limit = true}, SLURM_EXIT_HOLDS,
-			"slurm.conf has 75 in RequeueExitHold, so it is held"},
-		{{.wanted = true, .preempted = true, .at_limit = true}, SLURM_EXIT_NOTHING,
-			"not requeued: this is the job's own time limit; submit it again"},
-		{{.wanted = true, .preempted = true, .at_limit = true}, SLURM_EXIT_UNKNOWN,
-			"look at squeue first"},
-		{{.wanted = true, .lost = true}, SLURM_EXIT_REQUEUES, "Do not submit it again"},
-		{{.wanted = true, .preempted = true, .job = {"RUNNING", false, true, .restarts = 0}},
-			SLURM_EXIT_REQUEUES, "Do not submit it again"},
-		/* the script is over, or Slurm has ended it */
-		{{.wanted = true, .preempted = true, .script_ended = true,
-			.job = {"COMPLETED", true, true, .restarts = 0}},
-			SLURM_EXIT_REQUEUES, "not requeued: the batch script has ended"},
-		{{.wanted = true, .preempted = true, .job = JOB("CANCELLED")},
-			SLURM_EXIT_REQUEUES, "not requeued: Slurm has ended this job"},
-		/* salloc: there is no script */
-		{{.wanted = true, .preempted = true, .job = {"RUNNING", true, false, .restarts = 0}},
-			SLURM_EXIT_REQUEUES, "not requeued: no batch script"},
-		// clang-format on
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct slurm_requeue decision = slurm_requeue_decide(&rows[i].facts);
-		auto_free char *said = slurm_requeue_say(&decision, rows[i].rule, 75);
-
-		if (!strstr(said, rows[i].said))
-			fail_msg("row %zu: %s", i, said);
-	}
-}
-
-static void test_scontrol_is_asked_only_where_it_matters(void **state)
-{
-	struct slurm_requeue_facts facts = {.wanted = true, .preempted = true};
-
-	(void)state;
-	assert_true(slurm_requeue_needs_job(&facts));
-	facts.task = "2";
-	assert_false(slurm_requeue_needs_job(&facts));
-	facts = (struct slurm_requeue_facts){.wanted = true};
-	assert_false(slurm_requeue_needs_job(&facts));
-	facts = (struct slurm_requeue_facts){.preempted = true};
-	assert_false(slurm_requeue_needs_job(&facts));
-	facts = (struct slurm_requeue_facts){.wanted = true, .preempted = true, .at_limit = true};
-	assert_false(slurm_requeue_needs_job(&facts));
-	assert_true(slurm_requeue_needs_signal(&facts));
-	facts.signalled = true;
-	assert_true(slurm_requeue_needs_job(&facts));
-	facts.task = "2";
-	assert_false(slurm_requeue_needs_signal(&facts));
-	assert_false(slurm_requeue_needs_job(&facts));
-	facts = (struct slurm_requeue_facts){.wanted = true, .lost = true};
-	assert_false(slurm_requeue_needs_job(&facts));
-	assert_false(slurm_requeue_needs_signal(&facts));
-	facts.durable = true;
-	assert_true(slurm_requeue_needs_job(&facts));
 }
 
 /* A scontrol that writes down what it is asked, and knows one job in this state, whose script asks
@@ -290,8 +138,7 @@ static void test_run(void **state)
 		{true, false, "0", "RUNNING",
 		 "write batch_script 7 -\n--oneliner show job 7\nrequeue Incomplete 7\n", 1,
 		 "B:TERM@60"},
-		{true, false, "0", "RUNNING", "write batch_script 7 -\nshow config\n", 0,
-		 "B:USR2@60"},
+		{true, false, "0", "RUNNING", "write batch_script 7 -\n", 0, "B:USR2@60"},
 		{true, false, "1", "RUNNING", "", 0, "B:TERM@60"},
 	};
 
@@ -338,8 +185,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_what_the_exit_code_does),
-		cmocka_unit_test(test_scontrol_is_asked_only_where_it_matters),
 		cmocka_unit_test(test_run),
 	};
 
