@@ -12,7 +12,7 @@
 set -euo pipefail
 
 readonly build=(cmake ninja-build gcc pkg-config libc6-dev libcurl4-openssl-dev libssl-dev libarchive-dev liblz4-dev libxxhash-dev libzstd-dev
-	libjansson-dev libexpat1-dev libmicrohttpd-dev libsqlite3-dev
+	libinotifytools0-dev libjansson-dev libexpat1-dev libmicrohttpd-dev libsqlite3-dev
 	file dpkg-dev)
 readonly static=(libnghttp2-dev libnghttp3-dev libidn2-dev libunistring-dev libpsl-dev libbrotli-dev zlib1g-dev
 	nettle-dev libacl1-dev liblzma-dev libbz2-dev libxml2-dev)

@@ -16,7 +16,7 @@ command -v qemu-aarch64-static >/dev/null || {
 	exit 1
 }
 
-libraries=(libcurl4-openssl-dev libssl-dev libarchive-dev liblz4-dev libxxhash-dev libzstd-dev libjansson-dev
+libraries=(libcurl4-openssl-dev libssl-dev libarchive-dev liblz4-dev libxxhash-dev libzstd-dev libinotifytools0-dev libjansson-dev
 	libexpat1-dev libmicrohttpd-dev libsqlite3-dev libnghttp2-dev libidn2-dev libunistring-dev libpsl-dev libbrotli-dev zlib1g-dev
 	nettle-dev libacl1-dev liblzma-dev libbz2-dev libxml2-dev libcmocka-dev musl musl-dev)
 packages=crossbuild-essential-arm64,cmake,ninja-build,pkg-config,git,python3,procps,qemu-user-static

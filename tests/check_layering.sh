@@ -19,6 +19,7 @@ xxh(ash|3)\.h         | storage/format/xxh3_code\.h
 zstd[a-z_]*\.h        | storage/format/weights\.c
 expat\.h              | storage/http/xml\.c
 (dirent|ftw|fts)\.h   | supervisor/base/walk\.c|storage/transfer/file_tree\.c
+inotifytools/.*       | supervisor/monitor/inotify_table\.c
 sqlite3\.h            | supervisor/upload/database_copies\.c
 '
 # What the shim may take from the system: libc and the kernel, nothing else.
@@ -165,7 +166,7 @@ storage/http/planted.c        | #include "storage/aws/aws.h"
 storage/s3/planted.c          | #include "storage/azure/azure.h"
 storage/s3/planted.c          | #include "storage/aws/sigv4.h"
 storage/snapshots/planted.c   | #include "storage/transfer/packer.h"
-storage/planted.c             | #include <sqlite3.h>
+storage/planted.c             | #include <inotifytools/inotifytools.h>
 storage/snapshots/planted.c   | #include <lz4.h>
 storage/s3/planted.c          | #include <expat.h>
 cloud/planted.c               | #include "storage/storage.h"

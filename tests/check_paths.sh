@@ -10,7 +10,7 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 
 # The system's and the library's, and those of base/ that take a path. The *at() calls count too: a name of several components is
 # followed past links all the same.
-readonly calls='f?open|freopen|creat|openat|mkdirat|unlinkat|renameat2?|linkat|symlinkat|readlinkat|fchmodat|fchownat|faccessat|mkfifoat|mknodat|utimensat|rename|link|unlink|remove|rmdir|mkdir|mkdtemp|mkstemp|mkostemp|mkfifo|mknod|stat|lstat|statx|statfs|statvfs|access|euidaccess|opendir|scandir|nftw|ftw|fts_open|symlink|readlink|chmod|chown|lchown|truncate|utimes?|lutimes|realpath|chdir|l?getxattr|l?setxattr|l?listxattr|l?removexattr|inotify_add_watch|walk_open|file_(open|read|write|replace|make_directories|remove_tree|sync_directory|exists|is_directory|directory_is_empty|directory_state)'
+readonly calls='f?open|freopen|creat|openat|mkdirat|unlinkat|renameat2?|linkat|symlinkat|readlinkat|fchmodat|fchownat|faccessat|mkfifoat|mknodat|utimensat|rename|link|unlink|remove|rmdir|mkdir|mkdtemp|mkstemp|mkostemp|mkfifo|mknod|stat|lstat|statx|statfs|statvfs|access|euidaccess|opendir|scandir|nftw|ftw|fts_open|symlink|readlink|chmod|chown|lchown|truncate|utimes?|lutimes|realpath|chdir|l?getxattr|l?setxattr|l?listxattr|l?removexattr|inotify_add_watch|inotifytools_watch_(file|recursively)|walk_open|file_(open|read|write|replace|make_directories|remove_tree|sync_directory|exists|is_directory|directory_is_empty|directory_state)'
 
 # files | calls | why they may
 readonly allowed='
@@ -32,7 +32,7 @@ supervisor/base/network_fs\.c                         | file_exists|stat|statfs|
 supervisor/upload/database_copies\.c                  | walk_open                | compares what SQLite has opened
 supervisor/monitor/directory_monitor\.c               | file_is_directory        | is there something to watch?
 supervisor/monitor/directory_monitor\.c               | statx                    | metadata alone
-supervisor/monitor/inotify_watch\.c                   | inotify.*                | /proc/self/fd/N
+supervisor/monitor/inotify_table\.c                   | inotify.*                | /proc/self/fd/N
 supervisor/monitor/(shared_file|(shim|left)_channel)\.c | .*                     | the runtime directory: this user alone
 supervisor/control/.*                                 | .*                       | the same
 supervisor/frameworks/lightning_slurm\.c              | .*                       | the same

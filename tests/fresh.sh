@@ -17,7 +17,7 @@ fi
 release=${1:?usage: fresh.sh [--tests] RELEASE [OPTION OF mmdebstrap...]}
 shift
 components=main
-# Ninja is there.
+# Ninja and libinotifytools are there.
 if [ "$release" = noble ]; then components=main,universe; fi
 
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/reprieve-fresh.XXXXXX")

@@ -1,18 +1,13 @@
 #include "monitor.h"
 
-#include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/held_directory.h"
 #include "base/text.h"
 #include "base/walk.h"
-#include "workspace/workspace.h"
+#include "inotify_table.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -23,17 +18,10 @@
 /* How often to look for a directory that is not there. */
 #define RETURN_MS 100
 #define DEEPEST 64
-#define EVENTS                                                                              \
-	(IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE | \
-	 IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
 
 struct inotify_watch {
 	struct loop *loop;
-	char *directory;
-	/* Of each watch, by its number, which the kernel never uses again: the path, relative to
-	 * the directory; NULL: it was removed. */
-	char **paths;
-	int highest; /* the highest number so far */
+	struct inotify_table table;
 	struct source source;
 	struct timer gather;
 	struct timer look;
@@ -52,75 +40,6 @@ struct inotify_watch {
 	int64_t moved_ms;
 };
 
-/* --- the watches --- */
-
-/* The directory of that relative path, past no link below the root. The caller closes it soon:
- * while it is open, the kernel does not tell that it was removed. -1 and errno. */
-static int open_directory(const struct inotify_watch *watch, const char *path)
-{
-	struct err err;
-	auto_close int root = held_directory_open(watch->directory, &err);
-
-	if (root < 0) {
-		errno = err.os ? err.os : EACCES;
-		return -1;
-	}
-	return *path ? beneath_open_directory(root, path) : steal_fd(&root);
-}
-
-/* NULL: there is no such watch, or it was removed. */
-static char *path_of(const struct inotify_watch *watch, int wd)
-{
-	return wd > 0 && wd <= watch->highest ? watch->paths[wd] : NULL;
-}
-
-static void set_path(struct inotify_watch *watch, int wd, char *path)
-{
-	free(watch->paths[wd]);
-	watch->paths[wd] = path;
-}
-
-/* Watches one directory without what is below it, by its descriptor, because the name may lead
- * elsewhere by now. Returns the watch, the same as before if it is watched already; -1 with errno.
- */
-static int add_watch(struct inotify_watch *watch, const char *path)
-{
-	auto_close int fd = open_directory(watch, path);
-	char held[32];
-	int wd;
-
-	snprintf(held, sizeof(held), "/proc/self/fd/%d", fd);
-	wd = fd < 0 ? -1 : inotify_add_watch(watch->source.fd, held, EVENTS);
-	if (wd < 0)
-		return -1;
-	if (wd > watch->highest) {
-		watch->paths = memory_grow(watch->paths, (size_t)wd + 1, sizeof(watch->paths[0]));
-		while (watch->highest < wd)
-			watch->paths[++watch->highest] = NULL;
-	}
-	set_path(watch, wd, text_copy(path));
-	return wd;
-}
-
-/* The directory and everything below it: gives their watches the new path; NULL: removes them. */
-static void move_watches(struct inotify_watch *watch, const char *from, const char *to)
-{
-	size_t length = strlen(from);
-
-	for (int wd = 1; wd <= watch->highest; wd++) {
-		const char *path = watch->paths[wd];
-
-		if (!path || !path_set_is_below(path, from))
-			continue;
-		/* Fails if the kernel has removed the watch already. */
-		if (!to)
-			inotify_rm_watch(watch->source.fd, wd);
-		set_path(watch, wd, to ? text_format("%s%s", to, path + length) : NULL);
-	}
-}
-
-/* --- the events --- */
-
 static void emit_event(struct inotify_watch *watch, enum dir_change change, bool directory,
 		       const char *from, const char *path)
 {
@@ -136,7 +55,7 @@ static void emit_event(struct inotify_watch *watch, enum dir_change change, bool
 /* False: it cannot be watched. */
 static bool watch_directory(struct inotify_watch *watch, const char *path, int depth)
 {
-	int wd = depth > DEEPEST ? -1 : add_watch(watch, path);
+	int wd = depth > DEEPEST ? -1 : inotify_table_add(&watch->table, path);
 
 	if (wd >= 0 && depth == 0)
 		watch->root = wd;
@@ -156,7 +75,7 @@ static bool watch_directory(struct inotify_watch *watch, const char *path, int d
 
 static int open_walk(struct inotify_watch *watch, const char *path, struct walk *walk)
 {
-	auto_close int directory = open_directory(watch, path);
+	auto_close int directory = inotify_table_open_directory(&watch->table, path);
 
 	return directory < 0 ? -1 : walk_open_at(walk, directory, "", 0);
 }
@@ -169,12 +88,12 @@ static void scan_directory(struct inotify_watch *watch, const char *path, int de
 {
 	auto_(walk_close) struct walk walk = {0};
 	/* Numbers of watches rise. */
-	int known = watch->highest;
+	int known = watch->table.highest;
 	bool anew;
 
 	if (!watch_directory(watch, path, depth))
 		return;
-	anew = watch->highest > known;
+	anew = watch->table.highest > known;
 	if (anew && !told)
 		emit_event(watch, DIR_DIRECTORY_CREATED, true, NULL, path);
 	(void)open_walk(watch, path, &walk);
@@ -197,7 +116,7 @@ static void give_up_moved(struct inotify_watch *watch)
 	if (!path)
 		return;
 	if (watch->moved_directory)
-		move_watches(watch, path, NULL);
+		inotify_table_move_below(&watch->table, path, NULL);
 	emit_event(watch, DIR_DELETED, watch->moved_directory, NULL, path);
 }
 
@@ -216,7 +135,7 @@ static void moved_to(struct inotify_watch *watch, const char *path, bool directo
 	auto_free char *from = watch->cookie == cookie ? steal(&watch->moved) : NULL;
 
 	if (from && directory)
-		move_watches(watch, from, path);
+		inotify_table_move_below(&watch->table, from, path);
 	emit_event(watch, DIR_MOVED_TO, directory, from, path);
 	if (directory)
 		scan_directory(watch, path, 1, true);
@@ -253,7 +172,7 @@ static void entry_event(struct inotify_watch *watch, const struct inotify_event 
 static void root_gone(struct inotify_watch *watch)
 {
 	give_up_moved(watch);
-	move_watches(watch, "", NULL);
+	inotify_table_move_below(&watch->table, "", NULL);
 	watch->root = -1;
 	watch->gone = true;
 	emit_event(watch, DIR_RESCAN, false, NULL, "");
@@ -280,7 +199,7 @@ static void root_timer_fired(struct timer *timer)
 
 static void dispatch_event(struct inotify_watch *watch, const struct inotify_event *event)
 {
-	const char *directory = path_of(watch, event->wd);
+	auto_free char *directory = inotify_table_path(event->wd);
 	auto_free char *path = NULL;
 
 	if (event->mask & IN_Q_OVERFLOW) {
@@ -296,7 +215,7 @@ static void dispatch_event(struct inotify_watch *watch, const struct inotify_eve
 		if (event->wd == watch->root)
 			root_gone(watch);
 		else if (event->mask & IN_IGNORED)
-			set_path(watch, event->wd, NULL);
+			inotify_table_removed(event->wd);
 		return;
 	}
 	if (event->len == 0)
@@ -369,10 +288,9 @@ int inotify_watch_open(struct loop *loop, const char *directory, dir_event_fn *c
 		.root = -1,
 		.complete = true,
 	};
-	made->directory = text_copy(directory);
-	made->source.fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	if (made->source.fd < 0)
-		return err_os(err, errno, "inotify (limit: fs.inotify.max_user_instances)");
+	if (inotify_table_open(&made->table, directory, err) < 0)
+		return -1;
+	made->source.fd = made->table.fd;
 	errno = 0;
 	scan_directory(made, "", 0, true);
 	missing = made->root < 0 && (errno == ENOENT || errno == ENOTDIR);
@@ -398,12 +316,7 @@ void inotify_watch_close(struct inotify_watch *watch)
 	loop_remove(watch->loop, &watch->source);
 	loop_disarm(watch->loop, &watch->gather);
 	loop_disarm(watch->loop, &watch->look);
-	if (watch->source.fd >= 0)
-		close(watch->source.fd);
-	for (int wd = 1; wd <= watch->highest; wd++)
-		free(watch->paths[wd]);
-	free(watch->paths);
-	free(watch->directory);
+	inotify_table_close(&watch->table);
 	free(watch->moved);
 	free(watch);
 }

@@ -17,6 +17,7 @@
  * Of this folder only:
  *
  *	shared_file.h		a file that the job maps too, and may truncate
+ *	inotify_table.h		watch descriptors and their paths; the only user of libinotifytools
  */
 #ifndef MONITOR_H
 #define MONITOR_H
@@ -37,7 +38,7 @@
 
 /*
  * Reports the kernel's events (inotify) below the checkpoint directory, in new subdirectories too.
- * Lives on the loop.
+ * One watch at a time in a process. Lives on the loop.
  */
 
 enum dir_change {

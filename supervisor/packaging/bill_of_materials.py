@@ -25,6 +25,7 @@ LICENSES = {
     "expat": "MIT",
     "gcc": "GPL-3.0-or-later WITH GCC-exception-3.1",
     "glibc": "LGPL-2.1-or-later",
+    "inotify-tools": "GPL-2.0-only",
     "jansson": "MIT",
     "libarchive": "BSD-2-Clause",
     "libidn2": "LGPL-3.0-or-later OR GPL-2.0-or-later",

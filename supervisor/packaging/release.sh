@@ -72,7 +72,7 @@ for machine in x86_64 aarch64; do
 done
 END
 
-foreign=(libcurl4-openssl-dev libssl-dev libarchive-dev liblz4-dev libxxhash-dev libzstd-dev libjansson-dev
+foreign=(libcurl4-openssl-dev libssl-dev libarchive-dev liblz4-dev libxxhash-dev libzstd-dev libinotifytools0-dev libjansson-dev
 	libexpat1-dev libmicrohttpd-dev libsqlite3-dev libnghttp2-dev libidn2-dev libunistring-dev libpsl-dev libbrotli-dev zlib1g-dev
 	nettle-dev libacl1-dev liblzma-dev libbz2-dev libxml2-dev)
 packages=build-essential,crossbuild-essential-arm64,cmake,ninja-build,pkg-config,file,python3,python3-venv,qemu-user-static

@@ -179,7 +179,7 @@ def pod(tmp_path):
     os.chmod(tmp_path / "store", 0o777)
     for path in (tmp_path, *list(tmp_path.parents)[:3]):
         os.chmod(path, os.stat(path).st_mode | stat.S_IXOTH)
-    root = root_file_system(["ca-certificates", "libarchive13", "libcurl4", "libexpat1", "libjansson4", "liblz4-1",
+    root = root_file_system(["ca-certificates", "libarchive13", "libcurl4", "libexpat1", "libinotifytools0", "libjansson4", "liblz4-1",
                              "libmicrohttpd12", "libsqlite3-0", "python3"])
     started = []
 

@@ -1,4 +1,4 @@
-/* On a real directory: what the kernel tells. */
+/* On a real directory: what the kernel tells, and what libinotifytools needs help with. */
 #include "monitor/monitor.h"
 
 #include "base/cleanup.h"
@@ -386,6 +386,23 @@ static void test_descriptor_does_not_leak_into_the_job(void **state)
 	assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
 }
 
+static void test_one_at_a_time_and_again_after_it(void **state)
+{
+	struct place *place = *state;
+	struct inotify_watch *second;
+	struct err err;
+
+	watch(place);
+	assert_int_equal(inotify_watch_open(&place->loop, place->directory, changed, place, &second,
+					    &err),
+			 -1);
+	assert_int_equal(err.kind, ERR_EXISTS);
+	inotify_watch_close(place->watch);
+	watch(place);
+	write_file(place, "a");
+	assert_told(place, "closed a");
+}
+
 static void shell(struct place *place, const char *line)
 {
 	auto_free char *command = text_format("D='%s'; %s", place->directory, line);
@@ -463,6 +480,7 @@ int main(void)
 		TEST(test_loop_hands_out),
 		TEST(test_overflow_says_rescan_and_watches_what_came_unseen),
 		TEST(test_descriptor_does_not_leak_into_the_job),
+		TEST(test_one_at_a_time_and_again_after_it),
 		TEST(test_directory_that_is_made_later),
 		TEST(test_directory_whose_parent_is_made_again),
 	};
