@@ -87,16 +87,6 @@ struct section {
 	struct check_list list;
 };
 
-static enum check_level worst_of(const struct section *sections, size_t count)
-{
-	enum check_level worst = CHECK_OK;
-
-	for (size_t i = 0; i < count; i++)
-		if (check_worst(&sections[i].list) > worst)
-			worst = check_worst(&sections[i].list);
-	return worst;
-}
-
 static void print_section(const struct section *section, const char *before)
 {
 	printf("%s%s:\n", before, section->title);
@@ -184,7 +174,7 @@ int cmd_doctor(int argc, char **argv)
 		{.title = "Slurm", .name = "slurm"},
 	};
 	const char *store = NULL, *batch;
-	enum check_level worst;
+	enum check_level worst = CHECK_OK;
 	size_t count = 2;
 	const char *grace = getenv("REPRIEVE_GRACE");
 	struct store_probe probe;
@@ -210,7 +200,9 @@ int cmd_doctor(int argc, char **argv)
 	if (batch || inspect_slurm(&sections[2].list))
 		count = 3;
 	store = options.store_command.store;
-	worst = worst_of(sections, count);
+	for (size_t i = 0; i < count; i++)
+		if (sections[i].list.worst > worst)
+			worst = sections[i].list.worst;
 	if (options.store_command.json) {
 		json_t *all = json_pack("{s:s?, s:s, s:o, s:o}", "store", store, "level",
 					check_level_name(worst), "up_bytes_per_second",

@@ -274,6 +274,8 @@ void check_add(struct check_list *list, const struct check_finding *finding, con
 	if (list->count == CHECK_LIST_MOST)
 		return;
 	list->count++;
+	if (finding->level > list->worst)
+		list->worst = finding->level;
 	*row = (struct check_result){.check = finding->check, .level = finding->level};
 	for (const char *at = finding->text; *at && used < sizeof(row->text) - 1; at++) {
 		const char *told = text_starts(at, "$1")   ? first
@@ -286,16 +288,6 @@ void check_add(struct check_list *list, const struct check_finding *finding, con
 		at += told != NULL;
 	}
 	text_set(row->fix, sizeof(row->fix), finding->fix);
-}
-
-enum check_level check_worst(const struct check_list *list)
-{
-	enum check_level worst = CHECK_OK;
-
-	for (size_t i = 0; i < list->count; i++)
-		if (list->rows[i].level > worst)
-			worst = list->rows[i].level;
-	return worst;
 }
 
 const char *check_level_name(enum check_level level)

@@ -36,6 +36,7 @@ struct check_result {
 struct check_list {
 	struct check_result rows[CHECK_LIST_MOST];
 	size_t count;
+	enum check_level worst;
 };
 
 /* `size`: of a checkpoint, in bytes; 0: not given. Replaces the list. */
@@ -62,7 +63,6 @@ struct check_finding {
 void check_add(struct check_list *list, const struct check_finding *finding, const char *first,
 	       const char *second);
 
-enum check_level check_worst(const struct check_list *list);
 const char *check_level_name(enum check_level level); /* "ok", "warn", "fail" */
 
 /* --- check_host.c --- */
