@@ -38,7 +38,6 @@ struct drill_options {
 	/* Owned. */
 	char *checkpoint_dir;
 	char *compare;
-	char **bare; /* "run -- COMMAND", of a command alone; its strings are borrowed */
 };
 
 static void drill_options_release(struct drill_options *options)
@@ -48,7 +47,6 @@ static void drill_options_release(struct drill_options *options)
 	step_patterns_release(&options->scenario.patterns);
 	free(options->checkpoint_dir);
 	free(options->compare);
-	free(options->bare);
 }
 
 AUTO(struct drill_options, drill_options_release);
@@ -199,25 +197,17 @@ const struct verb verb_drill = {
 };
 // clang-format on
 
-/* A command alone is run without options. NULL: it is none. */
-static char **make_run(char **command)
+/* A command without the options of `run`. */
+static bool is_bare(char *const *command)
 {
-	char **argv;
-	size_t count = 0;
+	bool bare = *command && **command != '-' && !text_equal(*command, "run");
 
-	for (; command[count]; count++)
-		if (text_equal(command[count], "--"))
-			return NULL;
-	if (count == 0)
-		return NULL;
-	argv = memory_grow(NULL, count + 3, sizeof(*argv));
-	argv[0] = "run";
-	argv[1] = "--";
-	memcpy(argv + 2, command, (count + 1) * sizeof(*argv));
-	return argv;
+	for (; *command; command++)
+		bare &= !text_equal(*command, "--");
+	return bare;
 }
 
-/* `argv` begins with "run". */
+/* `argv[0]` is not looked at. */
 static enum option_result read_run(struct drill_options *options, char **argv, struct err *err)
 {
 	struct scenario_options *scenario = &options->scenario;
@@ -228,10 +218,6 @@ static enum option_result read_run(struct drill_options *options, char **argv, s
 	struct err why;
 	int argc = 0;
 
-	if (!argv[0] || !text_equal(argv[0], "run"))
-		return err_set(err, ERR_INVALID,
-			       "behind `--` comes the command, or `run` with options of its own: "
-			       "reprieve drill -- run -c out -- python train.py");
 	while (argv[argc])
 		argc++;
 	result = run_options_parse(argc, argv, &run, err);
@@ -244,8 +230,6 @@ static enum option_result read_run(struct drill_options *options, char **argv, s
 			       "run: --dry-run starts nothing: there is nothing to drill");
 	if (run.store && storage_check_url(run.store, err) < 0)
 		return err_wrap(err, "run");
-	if (drilled_options_check(argv, err) < 0)
-		return -1;
 	options->checkpoint_dir = relative_to_here(run.checkpoint_dir);
 	if (!options->checkpoint_dir)
 		return err_set(err, ERR_INVALID,
@@ -298,9 +282,13 @@ static enum option_result read_command_line(int argc, char **argv, struct drill_
 		options->scenario.notice_ms = TRACE_NOTICE_MS;
 	if (options->scenario.notice_ms == 0)
 		options->scenario.notice_ms = mock_clouds[options->scenario.cloud].notice_ms;
-	if (run[0] && !text_equal(run[0], "run"))
-		options->bare = make_run(run);
-	return read_run(options, options->bare ? options->bare : run, err);
+	if (is_bare(run))
+		return read_run(options, run - 1, err);
+	if (!run[0] || !text_equal(run[0], "run"))
+		return err_set(err, ERR_INVALID,
+			       "behind `--` comes the command, or `run` with options of its own: "
+			       "reprieve drill -- run -c out -- python train.py");
+	return drilled_options_check(run, err) < 0 ? -1 : read_run(options, run, err);
 }
 
 static void print_plan(const struct scenario_options *options, bool passes_over_store)
