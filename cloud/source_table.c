@@ -197,7 +197,7 @@ int source_table_select(const char *sources, const char *deadline,
 		if (add_named_source(&choice, environment, table, err) < 0)
 			return -1;
 	choice = (struct source_choice){"deadline", deadline};
-	return deadline ? add_named_source(&choice, environment, table, err) : 0;
+	return deadline && *deadline ? add_named_source(&choice, environment, table, err) : 0;
 }
 
 void source_table_release(struct source_table *table)

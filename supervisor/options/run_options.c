@@ -143,13 +143,6 @@ static int set_restore(void *run, const char *value, struct err *err)
 	return 0;
 }
 
-static int set_deadline(void *deadline, const char *value, struct err *err)
-{
-	(void)err; /* cloud.h knows the forms */
-	*(const char **)deadline = *value ? value : NULL;
-	return 0;
-}
-
 static int set_signal(void *run, const char *value, struct err *err)
 {
 	struct job_config *options = run;
@@ -332,7 +325,7 @@ static const struct option_row notice_rows[] = {
 	{"deadline", 0, "TIME", "REPRIEVE_DEADLINE",
 		"when the machine will be gone, if that is known: 2h, 2026-04-11T22:05:00Z, or "
 		"seconds since 1970",
-		SET(set_deadline, deadline), .common = true},
+		TEXT(deadline), .common = true},
 	{"deadline-notice", 0, "DURATION", "REPRIEVE_DEADLINE_NOTICE",
 		"how long before a known end the job is asked to save (default: 120s)",
 		DURATION(deadline_notice_ms)},
