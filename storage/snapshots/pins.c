@@ -98,8 +98,8 @@ static int check_not_forgotten(struct storage *storage, struct snapshot_id id,
 		return 0;
 	snapshot_id_format(id, text);
 	return err_set(err, ERR_RETRY,
-		       "snapshot %s is just being forgotten; if no `forget` runs, one was killed, "
-		       "or was refused the removal: unpin %s, and pin it again",
+		       "snapshot %s is being forgotten; if no `forget` runs, one was cut short: "
+		       "unpin %s, and pin it again",
 		       text, text);
 }
 

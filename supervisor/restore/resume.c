@@ -840,7 +840,7 @@ static void log_takeover(const struct resume_request *request, const struct resu
 	life = attempt_life_of(open, request->job);
 	if (life == ATTEMPT_LIVES_HERE)
 		log_warn("job %s is running on %s since %s (attempt %u, process %d): this start "
-			 "takes it over, and what that one saves from now on is not used",
+			 "takes it over, and its later saves do not count",
 			 request->job, host, created, outcomes->newest, open->supervisor_pid);
 	else if (life == ATTEMPT_MAY_LIVE)
 		log_note("job %s: attempt %u, on %s since %s, has left no end record; if it still "

@@ -75,7 +75,7 @@ def test_an_error_says_what_to_do(saved, words, says):
     assert says in one_line(result), result
 
 
-@pytest.mark.parametrize("written", ["{here}/store", "store", "./store", "../{name}/store", "file:store", "file://./store", "file:{here}/store"])
+@pytest.mark.parametrize("written", ["{here}/store", "store", "./store", "../{name}/store"])
 def test_a_store_that_is_written_as_a_path_is_named_as_it_would_do(saved, written):
     """Where the advice is followed, the store is found."""
     def ask(url):
