@@ -260,33 +260,21 @@ enum aws_access aws_access_decide(const struct aws_attempt *put, const struct aw
 
 const char *aws_access_why(enum aws_access access)
 {
-	switch (access) {
-	case AWS_HOP_LIMIT:
-		return "token answers do not reach this container (hop limit 1): set "
-		       "--http-put-response-hop-limit 2 with aws ec2 "
-		       "modify-instance-metadata-options, "
-		       "or use the host's network";
-	case AWS_DISABLED:
-		return "the metadata service is turned off (403): set --http-endpoint enabled with "
-		       "aws "
-		       "ec2 modify-instance-metadata-options";
-	case AWS_ABSENT:
-		return "nothing answers: this is not EC2, or a firewall rule blocks the metadata "
-		       "service "
-		       "(the cluster's network policy must allow it)";
-	case AWS_FOREIGN:
-		return "something else than EC2's metadata service answers: name the right cloud "
-		       "with "
-		       "--notice";
-	case AWS_REFUSED:
-		return "it refuses connections: it is being started, or a firewall rule blocks it "
-		       "(the cluster's network policy must allow it)";
-	case AWS_UNDECIDED:
-	case AWS_WITH_TOKEN:
-	case AWS_TOKENLESS:
-	default:
-		return "the token request was neither granted nor refused";
-	}
+	static const char *const whys[] = {
+		[AWS_HOP_LIMIT] = "token answers do not reach this container (hop limit 1): set "
+				  "--http-put-response-hop-limit 2 with aws ec2 "
+				  "modify-instance-metadata-options, or use the host's network",
+		[AWS_DISABLED] = "the metadata service is turned off (403): set --http-endpoint "
+				 "enabled with aws ec2 modify-instance-metadata-options",
+		[AWS_ABSENT] = "nothing answers: this is not EC2, or a firewall rule blocks the "
+			       "metadata service (the cluster's network policy must allow it)",
+		[AWS_REFUSED] = "it refuses connections: it is being started, or a firewall rule "
+				"blocks it (the cluster's network policy must allow it)",
+		[AWS_FOREIGN] = "something else than EC2's metadata service answers: name the "
+				"right cloud with --notice",
+	};
+
+	return whys[access] ? whys[access] : "the token request was neither granted nor refused";
 }
 
 bool aws_instance_reply(const struct reply *reply)

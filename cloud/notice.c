@@ -60,17 +60,14 @@ bool notices_are_slurm_limit(const struct notices *notices)
 	return any;
 }
 
-/* The notice to drop when the table is full: advice, else the stop with the latest deadline. */
-static size_t least_important(const struct notices *notices)
+/* The one to drop when the table is full: the latest, as which advice counts. */
+static size_t find_latest(const struct notices *notices)
 {
 	size_t last = 0;
 
-	for (size_t i = 0; i < notices->count; i++) {
-		if (notices->items[i].kind == NOTICE_ADVICE)
-			return i;
+	for (size_t i = 0; i < notices->count; i++)
 		if (notices->items[i].deadline_ms > notices->items[last].deadline_ms)
 			last = i;
-	}
 	return last;
 }
 
@@ -90,11 +87,9 @@ static bool merge_notice(struct notices *notices, size_t at, const struct notice
 		return true;
 	}
 	if (notices->count == NOTICES_MOST) {
-		size_t victim = least_important(notices);
+		size_t victim = find_latest(notices);
 
-		if (notice->kind == NOTICE_ADVICE ||
-		    (notices->items[victim].kind == NOTICE_STOP &&
-		     notices->items[victim].deadline_ms <= notice->deadline_ms))
+		if (notices->items[victim].deadline_ms <= notice->deadline_ms)
 			return false;
 		drop_notice(notices, victim);
 	}

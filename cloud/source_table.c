@@ -94,23 +94,7 @@ static bool is_in_firmware(const struct cloud *cloud, const struct environment *
 	return false;
 }
 
-/* --- source_list --- */
-
-bool source_list_next(char **list, struct source_choice *choice)
-{
-	char *item, *colon;
-
-	if (!*list)
-		return false;
-	while (**list == ' ')
-		(*list)++;
-	item = strsep(list, ",");
-	colon = strchr(item, ':');
-	if (colon)
-		*colon++ = '\0';
-	*choice = (struct source_choice){item, colon ? colon : ""};
-	return true;
-}
+/* --- the list --- */
 
 enum {
 	PROBE_MS = 1000
@@ -121,7 +105,7 @@ static const struct provider *const providers[] = {
 	&provider_tencent, &provider_slurm, &provider_deadline, &provider_file,
 };
 
-const struct provider *provider_by_name(const char *name)
+static const struct provider *provider_by_name(const char *name)
 {
 	for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]); i++)
 		if (text_equal(providers[i]->name, name))
@@ -164,25 +148,25 @@ static int add_detected_sources(const struct environment *environment, struct so
 	return !any && !environment->dmi_readable ? add_source(table, NULL, "", err) : 0;
 }
 
-static int add_named_source(const struct source_choice *choice,
+static int add_named_source(const char *name, const char *argument,
 			    const struct environment *environment, struct source_table *table,
 			    struct err *err)
 {
-	const struct provider *provider = provider_by_name(choice->name);
-	bool has_argument = choice->argument[0];
+	const struct provider *provider = provider_by_name(name);
+	bool has_argument = argument[0];
 
-	if (text_equal(choice->name, "none"))
+	if (text_equal(name, "none"))
 		return err_set(err, ERR_INVALID, "\"none\" cannot be combined with other sources");
-	if (text_equal(choice->name, "auto") && !has_argument)
+	if (text_equal(name, "auto") && !has_argument)
 		return add_detected_sources(environment, table, err);
 	if (!provider || (has_argument && !provider->check))
 		return err_set(err, ERR_INVALID,
 			       "unknown notice source \"%s%s%s\": use auto, none, or names of: aws "
 			       "gcp azure alibaba tencent slurm file:PATH",
-			       choice->name, has_argument ? ":" : "", choice->argument);
-	if (provider->check && provider->check(choice->argument, err) < 0)
+			       name, has_argument ? ":" : "", argument);
+	if (provider->check && provider->check(argument, err) < 0)
 		return -1;
-	return add_source(table, provider, choice->argument, err);
+	return add_source(table, provider, argument, err);
 }
 
 int source_table_select(const char *sources, const char *deadline,
@@ -190,14 +174,18 @@ int source_table_select(const char *sources, const char *deadline,
 			struct err *err)
 {
 	auto_free char *list = text_copy(sources && sources[0] ? sources : "auto");
-	char *at = text_equal(list, "none") ? NULL : list;
-	struct source_choice choice;
+	char *rest = text_equal(list, "none") ? NULL : list, *item;
 
-	while (source_list_next(&at, &choice))
-		if (add_named_source(&choice, environment, table, err) < 0)
+	while ((item = strsep(&rest, ","))) {
+		char *name = item + strspn(item, " "), *colon = strchr(name, ':');
+
+		if (colon)
+			*colon++ = '\0';
+		if (add_named_source(name, colon ? colon : "", environment, table, err) < 0)
 			return -1;
-	choice = (struct source_choice){"deadline", deadline};
-	return deadline && *deadline ? add_named_source(&choice, environment, table, err) : 0;
+	}
+	return deadline && *deadline ? add_named_source("deadline", deadline, environment, table, err)
+				     : 0;
 }
 
 void source_table_release(struct source_table *table)

@@ -401,19 +401,6 @@ struct provider {
 extern const struct provider provider_aws, provider_gcp, provider_azure, provider_alibaba,
 	provider_tencent, provider_slurm, provider_deadline, provider_file;
 
-/* --- source_table.c: the list --- */
-
-struct source_choice {
-	const char *name;     /* "file" */
-	const char *argument; /* the text after the colon; "": none */
-};
-
-/*
- * Takes the next source off `*list`, which is modified; false at its end. Both strings point into
- * the list.
- */
-bool source_list_next(char **list, struct source_choice *choice);
-
 /* --- source_table.c: the table --- */
 
 /* Zero-initialise. Of the watchers, provider and argument are set. */
@@ -431,9 +418,6 @@ int source_table_select(const char *sources, const char *deadline,
 			const struct environment *environment, struct source_table *table,
 			struct err *err);
 void source_table_release(struct source_table *table);
-
-/* NULL for an unknown name. */
-const struct provider *provider_by_name(const char *name);
 
 /* The first provider whose metadata service replies at `endpoint`, or NULL. Blocks for at most a
  * second. */

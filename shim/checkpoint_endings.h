@@ -29,64 +29,35 @@ static inline unsigned checkpoint_ending_row(const char *name, size_t length, si
 		WEIGHTS = KNOWN | ENDING_IS_WEIGHTS,
 		PACKED = ENDING_IS_STATE | ENDING_IS_PACKED,
 	};
+	/* The endings of a row have a blank behind each. */
 	static const struct {
-		const char *text;
+		const char *endings;
 		unsigned traits;
 	} rows[] = {
-		{".pt", WEIGHTS | ENDING_IS_FILLED},
-		{".pth", WEIGHTS | ENDING_IS_FILLED},
-		{".ckpt", WEIGHTS},
-		{".ckp", WEIGHTS},
-		{".chkpt", WEIGHTS},
-		{".checkpoint", WEIGHTS},
-		{".t7", WEIGHTS}, /* Torch7 */
-		{".safetensors", WEIGHTS | ENDING_IS_FILLED},
-		{".keras", WEIGHTS | ENDING_IS_FILLED},
-		{".msgpack", WEIGHTS},  /* Flax */
-		{".eqx", WEIGHTS},      /* Equinox */
-		{".pdparams", WEIGHTS}, /* PaddlePaddle */
-		{".pdopt", WEIGHTS},
-		{".caffemodel", WEIGHTS},
-		{".solverstate", WEIGHTS},
-		{".distcp", KNOWN | ENDING_IS_FILLED}, /* PyTorch DCP */
-		{".npz", KNOWN | ENDING_IS_FILLED},
-		{".npy", ENDING_TELLS | ENDING_IS_FILLED},
-		{".pkl", KNOWN},
-		{".pickle", KNOWN},
-		{".joblib", KNOWN},
-		{".h5", KNOWN | ENDING_IS_FILLED},
-		{".hdf5", KNOWN | ENDING_IS_FILLED},
-		{".bin", KNOWN},
-		{".weights", KNOWN}, /* Darknet */
-		{".ubj", KNOWN | ENDING_IS_FILLED},
-		{".cbm", KNOWN}, /* CatBoost */
-		{".model", KNOWN},
-		{".params", ENDING_TELLS}, /* MXNet */
-		{".cbsnapshot", KNOWN},    /* CatBoost */
-		{".cpt", KNOWN},           /* GROMACS */
-		{".rst", ENDING_IS_STATE}, /* restart files of simulations */
-		{".restart", ENDING_IS_STATE},
-		{".index", ENDING_IS_STATE},
-		{".onnx", ENDING_IS_STATE},
-		{".orbax", ENDING_IS_STATE},
-		{".dump", ENDING_IS_STATE},
-		{".tar", PACKED},
-		{".zip", PACKED},
-		{".tgz", PACKED},
-		{".gz", ENDING_IS_PACKED},
-		{".xz", ENDING_IS_PACKED},
-		{".bz2", ENDING_IS_PACKED},
-		{".zst", ENDING_IS_PACKED},
-		{".lz4", ENDING_IS_PACKED},
+		{".pt .pth .safetensors .keras ", WEIGHTS | ENDING_IS_FILLED},
+		/* Torch7, Flax, Equinox, PaddlePaddle, Caffe */
+		{".ckpt .ckp .chkpt .checkpoint .t7 .msgpack .eqx .pdparams .pdopt .caffemodel "
+		 ".solverstate ",
+		 WEIGHTS},
+		/* PyTorch DCP */
+		{".distcp .npz .h5 .hdf5 .ubj ", KNOWN | ENDING_IS_FILLED},
+		{".npy ", ENDING_TELLS | ENDING_IS_FILLED},
+		/* Darknet, CatBoost, GROMACS */
+		{".pkl .pickle .joblib .bin .weights .cbm .model .cbsnapshot .cpt ", KNOWN},
+		{".params ", ENDING_TELLS}, /* MXNet */
+		/* restart files of simulations */
+		{".rst .restart .index .onnx .orbax .dump ", ENDING_IS_STATE},
+		{".tar .zip .tgz ", PACKED},
+		{".gz .xz .bz2 .zst .lz4 ", ENDING_IS_PACKED},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		*ending = strlen(rows[i].text);
-		if (length > *ending &&
-		    memcmp(name + length - *ending, rows[i].text, *ending) == 0 &&
-		    name[length - *ending - 1] != '/')
-			return rows[i].traits;
-	}
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (const char *at = rows[i].endings; *at; at += *ending + 1) {
+			*ending = strcspn(at, " ");
+			if (length > *ending && memcmp(name + length - *ending, at, *ending) == 0 &&
+			    name[length - *ending - 1] != '/')
+				return rows[i].traits;
+		}
 	return 0;
 }
 

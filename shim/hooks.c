@@ -13,16 +13,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
-#ifndef CLOSE_RANGE_UNSHARE
-#define CLOSE_RANGE_UNSHARE 2u
-#endif
-#ifndef CLOSE_RANGE_CLOEXEC
-#define CLOSE_RANGE_CLOEXEC 4u
-#endif
-
 /* glibc does not declare these in its headers. */
 int __open_2(const char *path, int flags);
 int __openat_2(int directory_fd, const char *path, int flags);

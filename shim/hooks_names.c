@@ -14,10 +14,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#ifndef RENAME_EXCHANGE
-#define RENAME_EXCHANGE 2u
-#endif
-
 /* Defined here even if this libc lacks it. */
 int renameat2(int old_fd, const char *old, int new_fd, const char *new, unsigned flags);
 

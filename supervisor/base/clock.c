@@ -56,17 +56,20 @@ int64_t clock_from_wall_ms(int64_t wall_ms)
 static bool time_to_ms(const struct tm *parts, int64_t *wall_ms)
 {
 	struct tm copy = *parts;
+	int64_t seconds = timegm(&copy);
 
-	/* timegm() takes a 31st of April for the 1st of May. */
-	*wall_ms = (int64_t)timegm(&copy) * 1000;
-	return *wall_ms >= 0 && copy.tm_mday == parts->tm_mday;
+	/* timegm() takes a 31st of April for the 1st of May; a leap second is of the next day. */
+	if (seconds < 0 || (copy.tm_mday != parts->tm_mday && parts->tm_sec < 60))
+		return false;
+	*wall_ms = seconds * 1000;
+	return true;
 }
 
 static bool parse_iso(const char *text, int64_t *wall_ms)
 {
 	struct tm parts = {0}, zone = {0};
 	const char *end = strptime(text, "%Y-%m-%d", &parts);
-	int64_t fraction = 0, scale = 100;
+	int64_t seconds_ms, fraction = 0, scale = 100;
 
 	if (!isdigit((unsigned char)text[0]) || !end || !*end || !strchr("Tt ", *end))
 		return false;
@@ -74,16 +77,15 @@ static bool parse_iso(const char *text, int64_t *wall_ms)
 	if (end && *end == '.')
 		for (end++; isdigit((unsigned char)*end); end++, scale /= 10)
 			fraction += (*end - '0') * scale;
-	if (!end || !time_to_ms(&parts, wall_ms))
+	if (!end || !time_to_ms(&parts, &seconds_ms))
 		return false;
-	*wall_ms += fraction;
+	/* "", "Z", "+02:00", "-0530" */
 	if (!*end || strcasecmp(end, "Z") == 0)
-		return true;
-	/* "+02:00", "-0530" */
-	if (!strchr("+-", *end) || strlen(end) < 5 || !(end = strptime(end, "%z", &zone)) || *end ||
-	    labs(zone.tm_gmtoff) >= 24 * 3600)
+		zone.tm_gmtoff = 0;
+	else if (!strchr("+-", *end) || strlen(end) < 5 || !(end = strptime(end, "%z", &zone)) ||
+		 *end || labs(zone.tm_gmtoff) >= 24 * 3600)
 		return false;
-	*wall_ms -= (int64_t)zone.tm_gmtoff * 1000;
+	*wall_ms = seconds_ms + fraction - (int64_t)zone.tm_gmtoff * 1000;
 	return true;
 }
 

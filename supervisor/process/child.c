@@ -19,13 +19,10 @@ static struct rlimit original_descriptors;
 static bool descriptors_raised;
 static bool prepared;
 
-#define DESCRIPTORS_MOST 64
-static struct {
-	bool known; /* false: there are too many, or /proc cannot be read */
-	int descriptors[DESCRIPTORS_MOST];
-	size_t count;
-	unsigned highest;
-} inherited_descriptors;
+/* Which descriptors we were started with. */
+#define DESCRIPTORS_MOST 1024
+static bool is_inherited[DESCRIPTORS_MOST];
+static bool inherited_known; /* false: one is higher, or /proc cannot be read */
 
 void child_fill_standard_descriptors(void)
 {
@@ -45,48 +42,35 @@ static void raise_descriptor_limit(void)
 	descriptors_raised = setrlimit(RLIMIT_NOFILE, &raised) == 0;
 }
 
-/* Those that we were started with, which the job is to have too. */
+/* The job is to have them too. */
 static void note_inherited_descriptors(void)
 {
 	auto_(walk_close) struct walk walk = {0};
 
-	inherited_descriptors.known = proc_walk_descriptors(PROC_SELF, &walk) == 0;
+	inherited_known = proc_walk_descriptors(PROC_SELF, &walk) == 0;
 	while (walk_next(&walk)) {
 		int fd = (int)strtol(walk.name, NULL, 10);
 
-		if (fd <= STDERR_FILENO || fd == walk.directory)
-			continue;
-		inherited_descriptors.known &= inherited_descriptors.count < DESCRIPTORS_MOST;
-		if (inherited_descriptors.known)
-			inherited_descriptors.descriptors[inherited_descriptors.count++] = fd;
-		if (inherited_descriptors.known && (unsigned)fd > inherited_descriptors.highest)
-			inherited_descriptors.highest = (unsigned)fd;
+		if (fd < DESCRIPTORS_MOST)
+			is_inherited[fd] = fd != walk.directory;
+		else
+			inherited_known = false;
 	}
-}
-
-static bool is_inherited(int fd)
-{
-	for (size_t i = 0; i < inherited_descriptors.count; i++)
-		if (inherited_descriptors.descriptors[i] == fd)
-			return true;
-	return false;
 }
 
 /* The job must not inherit descriptors that libraries have opened here without close-on-exec, such
  * as libcurl's wake-up sockets. Works from Linux 5.11 on; async-signal-safe. */
 static void hide_own_descriptors(void)
 {
-	unsigned first = STDERR_FILENO + 1;
+	for (unsigned fd = STDERR_FILENO + 1; inherited_known && fd < DESCRIPTORS_MOST; fd++) {
+		unsigned first = fd;
 
-	if (!inherited_descriptors.known)
-		return;
-	for (unsigned fd = first; fd <= inherited_descriptors.highest; fd++)
-		if (is_inherited((int)fd)) {
-			if (fd > first)
-				(void)syscall(SYS_close_range, first, fd - 1, CLOSE_RANGE_CLOEXEC);
-			first = fd + 1;
-		}
-	(void)syscall(SYS_close_range, first, ~0u, CLOSE_RANGE_CLOEXEC);
+		while (fd < DESCRIPTORS_MOST && !is_inherited[fd])
+			fd++;
+		if (fd > first)
+			(void)syscall(SYS_close_range, first, fd < DESCRIPTORS_MOST ? fd - 1 : ~0u,
+				      CLOSE_RANGE_CLOEXEC);
+	}
 }
 
 int child_prepare(struct err *err)

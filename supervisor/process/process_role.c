@@ -10,53 +10,36 @@
  * some 60 of the 64; Python, the JVM and MPI's libraries less than 20. */
 #define CATCHES_EVERY_SIGNAL 40
 
-struct program {
-	const char *name; /* of a program or a Python module */
-	enum process_role role;
+/* Programs and Python modules, with a blank behind each. */
+static const char *const programs[] = {
+	[ROLE_WRAPPER] = "sh bash dash zsh ksh fish busybox tini tini-static docker-init "
+			 "dumb-init catatonit s6-supervise conda mamba micromamba pixi sudo su "
+			 "runuser timeout time make xargs parallel script uv poetry pipenv pdm "
+			 "hatch strace nsys ncu ",
+	[ROLE_LAUNCHER] =
+		"torchrun torch.distributed.run torch.distributed.launch accelerate "
+		"accelerate-launch accelerate.commands.launch "
+		"accelerate.commands.accelerate_cli composer composer.cli.launcher "
+		"deepspeed deepspeed.launcher.runner deepspeed.launcher.launch "
+		"ft_launcher horovodrun mpirun mpiexec mpirun.real mpirun.openmpi "
+		"mpiexec.openmpi orterun orted prterun prted prun hydra_pmi_proxy "
+		"mpiexec.hydra srun ssh docker podman conmon ",
+	[ROLE_COPIER] = "rsync rclone cp mv tar scp gsutil gcloud gcloud.py aws az azcopy "
+			"s3cmd s5cmd mc restic ",
 };
-
-// clang-format off
-static const struct program programs[] = {
-	{"sh", ROLE_WRAPPER}, {"bash", ROLE_WRAPPER}, {"dash", ROLE_WRAPPER}, {"zsh", ROLE_WRAPPER},
-	{"ksh", ROLE_WRAPPER}, {"fish", ROLE_WRAPPER}, {"busybox", ROLE_WRAPPER},
-	{"tini", ROLE_WRAPPER}, {"tini-static", ROLE_WRAPPER}, {"docker-init", ROLE_WRAPPER},
-	{"dumb-init", ROLE_WRAPPER}, {"catatonit", ROLE_WRAPPER}, {"s6-supervise", ROLE_WRAPPER},
-	{"conda", ROLE_WRAPPER}, {"mamba", ROLE_WRAPPER}, {"micromamba", ROLE_WRAPPER},
-	{"pixi", ROLE_WRAPPER}, {"sudo", ROLE_WRAPPER}, {"su", ROLE_WRAPPER},
-	{"runuser", ROLE_WRAPPER}, {"timeout", ROLE_WRAPPER}, {"time", ROLE_WRAPPER},
-	{"make", ROLE_WRAPPER}, {"xargs", ROLE_WRAPPER}, {"parallel", ROLE_WRAPPER},
-	{"script", ROLE_WRAPPER}, {"uv", ROLE_WRAPPER}, {"poetry", ROLE_WRAPPER},
-	{"pipenv", ROLE_WRAPPER}, {"pdm", ROLE_WRAPPER}, {"hatch", ROLE_WRAPPER},
-	{"strace", ROLE_WRAPPER}, {"nsys", ROLE_WRAPPER}, {"ncu", ROLE_WRAPPER},
-	{"torchrun", ROLE_LAUNCHER}, {"torch.distributed.run", ROLE_LAUNCHER},
-	{"torch.distributed.launch", ROLE_LAUNCHER}, {"accelerate", ROLE_LAUNCHER},
-	{"accelerate-launch", ROLE_LAUNCHER}, {"accelerate.commands.launch", ROLE_LAUNCHER},
-	{"accelerate.commands.accelerate_cli", ROLE_LAUNCHER}, {"composer", ROLE_LAUNCHER},
-	{"composer.cli.launcher", ROLE_LAUNCHER}, {"deepspeed", ROLE_LAUNCHER},
-	{"deepspeed.launcher.runner", ROLE_LAUNCHER}, {"deepspeed.launcher.launch", ROLE_LAUNCHER},
-	{"ft_launcher", ROLE_LAUNCHER}, {"horovodrun", ROLE_LAUNCHER}, {"mpirun", ROLE_LAUNCHER},
-	{"mpiexec", ROLE_LAUNCHER}, {"mpirun.real", ROLE_LAUNCHER},
-	{"mpirun.openmpi", ROLE_LAUNCHER}, {"mpiexec.openmpi", ROLE_LAUNCHER},
-	{"orterun", ROLE_LAUNCHER}, {"orted", ROLE_LAUNCHER}, {"prterun", ROLE_LAUNCHER},
-	{"prted", ROLE_LAUNCHER}, {"prun", ROLE_LAUNCHER}, {"hydra_pmi_proxy", ROLE_LAUNCHER},
-	{"mpiexec.hydra", ROLE_LAUNCHER}, {"srun", ROLE_LAUNCHER}, {"ssh", ROLE_LAUNCHER},
-	{"docker", ROLE_LAUNCHER}, {"podman", ROLE_LAUNCHER}, {"conmon", ROLE_LAUNCHER},
-	{"rsync", ROLE_COPIER}, {"rclone", ROLE_COPIER}, {"cp", ROLE_COPIER}, {"mv", ROLE_COPIER},
-	{"tar", ROLE_COPIER}, {"scp", ROLE_COPIER}, {"gsutil", ROLE_COPIER},
-	{"gcloud", ROLE_COPIER}, {"gcloud.py", ROLE_COPIER}, {"aws", ROLE_COPIER},
-	{"az", ROLE_COPIER}, {"azcopy", ROLE_COPIER}, {"s3cmd", ROLE_COPIER},
-	{"s5cmd", ROLE_COPIER}, {"mc", ROLE_COPIER}, {"restic", ROLE_COPIER},
-};
-// clang-format on
 
 static enum process_role role_of_name(const char *name)
 {
+	size_t length;
+
 	name = text_last_part(name);
 	if (*name == '-') /* a login shell */
 		name++;
-	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
-		if (text_equal(name, programs[i].name))
-			return programs[i].role;
+	length = strlen(name);
+	for (int role = ROLE_WRAPPER; length > 0 && role <= ROLE_COPIER; role++)
+		for (const char *at = programs[role]; *at; at += strcspn(at, " ") + 1)
+			if (strcspn(at, " ") == length && memcmp(at, name, length) == 0)
+				return (enum process_role)role;
 	return ROLE_JOB;
 }
 

@@ -45,19 +45,17 @@ static void read_file(const uint8_t *data, size_t size, const char *path, bool s
 	CHECK(!settled || verdict.kind != VERDICT_UNKNOWN);
 }
 
-/* Names and arguments lie in the list, one behind the other. */
-static void read_sources(char *list)
+static void read_sources(const char *list)
 {
-	const char *last = list, *end = list + strlen(list);
-	struct source_choice choice;
+	struct environment environment = {0};
+	struct source_table table = {0};
+	struct err err = {0};
 
-	while (source_list_next(&list, &choice)) {
-		CHECK(choice.name && choice.argument);
-		CHECK(choice.name >= last && choice.name <= end);
-		CHECK(!strpbrk(choice.name, ",:") && !strchr(choice.argument, ','));
-		last = choice.name;
-	}
-	CHECK(!list);
+	if (source_table_select(list, NULL, &environment, &table, &err) < 0)
+		CHECK(err.kind == ERR_INVALID && err.text[0]);
+	for (size_t i = 0; i < table.count; i++)
+		CHECK(!strchr(table.items[i].argument, ','));
+	source_table_release(&table);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -263,21 +263,6 @@ static void check_get(struct instance_metadata *client, const char *path, int st
 	assert_int_equal(world.requests, requests);
 }
 
-/* Never through a proxy: nobody is there. */
-static void headers_are_the_services(void **state)
-{
-	auto_(instance_metadata_close) struct instance_metadata google, tencent;
-
-	(void)state;
-	setenv("http_proxy", "http://127.0.0.1:9", 1);
-	open_client(&google, METADATA_GOOGLE);
-	open_client(&tencent, METADATA_TENCENT);
-	check_get(&google, "/x", 200, "Google", 1);
-	check_get(&tencent, "/x", 200, "plain", 1);
-	assert_string_equal(instance_metadata_header(METADATA_AZURE), "Metadata: true");
-	assert_null(instance_metadata_header(METADATA_AWS));
-}
-
 static void token_is_kept_and_renewed(void **state)
 {
 	auto_(instance_metadata_close) struct instance_metadata client;
@@ -326,40 +311,6 @@ static void tokens_have_a_life(void **state)
 	}
 }
 
-static void token_that_is_not_given(void **state)
-{
-	auto_(instance_metadata_close) struct instance_metadata client;
-	struct err err = {0};
-
-	(void)state;
-	open_client(&client, METADATA_AWS);
-	world.token_status = 404;
-	assert_int_equal(instance_metadata_renew_token(&client, NULL, &err), -1);
-	assert_int_equal(err.kind, ERR_DENIED);
-	assert_int_equal(client.response.status, 404);
-	/* That service needs none. */
-	check_get(&client, "/x", 200, "plain", 1);
-	world.good = 1;
-	assert_int_equal(instance_metadata_get(&client, "/x", NULL, &err), -1);
-	assert_int_equal(err.kind, ERR_RETRY);
-	assert_non_null(strstr(err.text, "401"));
-}
-
-/* Alibaba's hardened mode refuses with 403, which on AWS means that the service is turned off. */
-static void alibaba_asks_for_one_when_it_must(void **state)
-{
-	auto_(instance_metadata_close) struct instance_metadata alibaba, aws;
-
-	(void)state;
-	open_client(&alibaba, METADATA_ALIBABA);
-	open_client(&aws, METADATA_AWS);
-	check_get(&alibaba, "/403", 200, "plain", 1);
-	world.good = 1;
-	check_get(&aws, "/403", 403, NULL, 1);
-	check_get(&alibaba, "/403", 200, "plain", 3);
-	check_get(&alibaba, "/403", 200, "plain", 1);
-}
-
 static void tries(void **state)
 {
 	auto_(instance_metadata_close) struct instance_metadata client, absent;
@@ -395,11 +346,8 @@ int main(void)
 		cmocka_unit_test(endpoints),
 		cmocka_unit_test_setup(aws_settings, set_up),
 		cmocka_unit_test(tokens),
-		cmocka_unit_test_setup(headers_are_the_services, set_up),
 		cmocka_unit_test_setup(token_is_kept_and_renewed, set_up),
 		cmocka_unit_test_setup(tokens_have_a_life, set_up),
-		cmocka_unit_test_setup(token_that_is_not_given, set_up),
-		cmocka_unit_test_setup(alibaba_asks_for_one_when_it_must, set_up),
 		cmocka_unit_test_setup(tries, set_up),
 	};
 	int failed;

@@ -157,14 +157,6 @@ static void the_environment(void **state)
 	assert_false(environment.endpoints[METADATA_GOOGLE].is_named);
 }
 
-static void names(void **state)
-{
-	(void)state;
-	assert_ptr_equal(provider_by_name("tencent"), &provider_tencent);
-	assert_null(provider_by_name("sigterm"));
-	assert_null(provider_by_name("auto"));
-}
-
 /* Each cloud is recognised by its shape, though all have the same address. */
 static void the_probe(void **state)
 {
@@ -198,8 +190,9 @@ static void the_probe(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_chosen),  cmocka_unit_test(what_is_refused),
-		cmocka_unit_test(the_environment), cmocka_unit_test(names),
+		cmocka_unit_test(what_is_chosen),
+		cmocka_unit_test(what_is_refused),
+		cmocka_unit_test(the_environment),
 		cmocka_unit_test(the_probe),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -205,51 +205,6 @@ static void test_variables(void **state)
 	unsetenv("WANDB_SWEEP_ID");
 }
 
-static void test_no_shim_without_its_channel(void **state)
-{
-	struct child_environment environment = {0};
-	struct err err;
-
-	(void)state;
-	assert_int_equal(child_environment_add_shim(&environment, NULL, &err), -1);
-	assert_string_equal(err.text, "its channel is not open");
-	assert_null(environment.pairs);
-}
-
-/* Both are read by all that the job starts; what the user has set there stays. */
-static void test_the_shim_is_preloaded(void **state)
-{
-	static const struct {
-		const char *preload, *sanitizer, *before, *wants_sanitizer;
-	} rows[] = {
-		{NULL, NULL, "", "ASAN_OPTIONS=verify_asan_link_order=0"},
-		{"/a.so", "x=1", "/a.so:", "ASAN_OPTIONS=x=1:verify_asan_link_order=0"},
-	};
-	auto_free char *program = realpath("/proc/self/exe", NULL);
-
-	(void)state;
-	/* Any file that can be read. */
-	setenv("REPRIEVE_SHIM_PATH", program, 1);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		auto_(child_environment_release) struct child_environment environment = {0};
-		auto_free char *preload = text_format("LD_PRELOAD=%s%s", rows[i].before, program);
-		struct err err;
-
-		if (rows[i].preload) {
-			setenv("LD_PRELOAD", rows[i].preload, 1);
-			setenv("ASAN_OPTIONS", rows[i].sanitizer, 1);
-		} else {
-			unsetenv("LD_PRELOAD");
-			unsetenv("ASAN_OPTIONS");
-		}
-		assert_int_equal(child_environment_add_shim(&environment, "/run/channel", &err), 0);
-		expect(&environment, preload);
-		expect(&environment, rows[i].wants_sanitizer);
-	}
-	unsetenv("LD_PRELOAD");
-	unsetenv("REPRIEVE_SHIM_PATH");
-}
-
 /* Only where the profile is one that is asked so, and there is a place for its programs. */
 static void test_an_environment_like_slurms(void **state)
 {
@@ -357,8 +312,6 @@ int main(void)
 		cmocka_unit_test(test_the_name_of_a_training),
 		cmocka_unit_test(test_commands),
 		cmocka_unit_test(test_variables),
-		cmocka_unit_test(test_no_shim_without_its_channel),
-		cmocka_unit_test(test_the_shim_is_preloaded),
 		cmocka_unit_test(test_an_environment_like_slurms),
 		cmocka_unit_test(test_temporary_files_lie_beside_the_checkpoints),
 	};

@@ -228,18 +228,6 @@ static void test_descriptors_and_mappings(void **state)
 	rmdir(directory);
 }
 
-static void test_own_namespace(void **state)
-{
-	uint64_t device, inode;
-	struct stat status;
-
-	(void)state;
-	assert_true(proc_pid_namespace(&device, &inode));
-	assert_int_equal(stat("/proc/self/ns/pid", &status), 0);
-	assert_int_equal(device, status.st_dev);
-	assert_int_equal(inode, status.st_ino);
-}
-
 /* --- process tree --- */
 
 /* What /proc says of processes that this test starts itself. */
@@ -359,21 +347,6 @@ static void feels_the_pulse(void **state)
 	assert_false(process_read_sample(pid, &after));
 }
 
-static void includes_another_root(void **state)
-{
-	auto_(process_tree_release) struct process_tree tree = {0};
-	pid_t pids[2];
-	int ends[2];
-
-	(void)state;
-	start_family(pids, ends);
-	assert_int_equal(process_tree_read(pids[0], PROCESS_TREE_BRIEF, &tree, NULL), 0);
-	assert_int_equal(tree.count, 2);
-	assert_int_equal(tree.processes[0].pid, pids[0]);
-	assert_int_equal(tree.processes[1].pid, pids[1]);
-	end_family(pids, ends);
-}
-
 static void knows_the_dead(void **state)
 {
 	auto_(process_tree_release) struct process_tree tree = {0};
@@ -462,31 +435,6 @@ static void reads_ranks(void **state)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-/* Processes are born and end while the table is read: no error, no process without a number. */
-static void stands_a_storm(void **state)
-{
-	pid_t storm = fork();
-
-	(void)state;
-	if (storm == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		signal(SIGCHLD, SIG_IGN);
-		for (;;)
-			if (fork() == 0)
-				_exit(0);
-	}
-	for (int i = 0; i < 200; i++) {
-		auto_(process_tree_release) struct process_tree tree = {0};
-
-		assert_int_equal(process_tree_read(getpid(), PROCESS_TREE_FULL, &tree, NULL), 0);
-		assert_non_null(find(&tree, storm));
-		for (size_t j = 0; j < tree.count; j++)
-			assert_true(tree.processes[j].pid > 0 && tree.processes[j].start_time > 0);
-	}
-	kill(storm, SIGKILL);
-	assert_int_equal(waitpid(storm, NULL, 0), storm);
-}
-
 static void knows_who_is_below(void **state)
 {
 	pid_t child = fork();
@@ -517,15 +465,12 @@ int main(void)
 		cmocka_unit_test(test_own_files),
 		cmocka_unit_test(test_a_process_that_ended),
 		cmocka_unit_test(test_descriptors_and_mappings),
-		cmocka_unit_test(test_own_namespace),
 		cmocka_unit_test(sees_parents_before_children),
 		cmocka_unit_test(feels_the_pulse),
-		cmocka_unit_test(includes_another_root),
 		cmocka_unit_test(knows_the_dead),
 		cmocka_unit_test(knows_when_it_began),
 		cmocka_unit_test(reads_ranks),
 		cmocka_unit_test(knows_who_is_below),
-		cmocka_unit_test(stands_a_storm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
