@@ -403,6 +403,9 @@ void detector_note_saved(struct detector *detector, int pid, int64_t step, int64
 			continue;
 		checkpoint->own_word = checkpoint->changed;
 		detector->unknown_until_ms = 0;
+		/* Nothing follows it. */
+		checkpoint->family->round.said |=
+			checkpoint->family->round.number == checkpoint->number;
 	}
 }
 

@@ -287,6 +287,7 @@ SIM int64_t sim_wait(struct sim *sim, int64_t now_ms, int64_t pending_ms, int64_
 		.replacing_most_ms = ended || !replacing           ? 0
 				     : left_ms < REPLACING_MOST_MS ? left_ms
 								   : REPLACING_MOST_MS,
+		.partners_until_ms = ended ? 0 : detector_partners_until_ms(&sim->detector, now_ms),
 		.urgent = deadline_ms > 0 || ended,
 		.last = ended,
 		.begun_ms = begun_ms,
@@ -303,8 +304,8 @@ SIM void sim_begun(struct sim *sim, int64_t now_ms)
 
 SIM int sim_is_saving(struct sim *sim, int64_t now_ms)
 {
-	(void)now_ms;
-	return detector_is_busy(&sim->detector);
+	return detector_is_busy(&sim->detector) ||
+	       detector_partners_until_ms(&sim->detector, now_ms) > 0;
 }
 
 SIM int64_t sim_last_ms(const struct sim *sim)
