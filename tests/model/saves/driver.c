@@ -181,7 +181,7 @@ static void check_file(void *arg, const char *path)
 	item = &sim->findings.items[sim->findings.count++];
 	item->path = text_copy(path);
 	item->why = text_copy("torn");
-	item->wait_ms = FINDING_FORMAT_MS - (sim->now_ms - file.written_ns / 1000000);
+	item->wait_ms = FINDING_FORMAT_MS;
 }
 
 static bool is_of_pictures(const struct checkpoint *checkpoint)
