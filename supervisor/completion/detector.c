@@ -208,9 +208,6 @@ void detector_note_findings(struct detector *detector, struct checkpoint *checkp
 	}
 	checkpoint->defect = any ? detector->generation : 0;
 	checkpoint->defect_ms = now_ms;
-	/* A job that has completed a later one will not finish it. */
-	if (*checkpoint->key && checkpoint->family->over > checkpoint->save)
-		wait_ms = 0;
 	checkpoint->defect_until_ms = checkpoint->last_ms + wait_ms;
 }
 
