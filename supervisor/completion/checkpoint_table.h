@@ -129,6 +129,9 @@ struct checkpoint {
 	bool rewritten;
 	/* of a number: a file of it got the name of its backup */
 	bool put_aside;
+	/* of the fixed names: saves have followed each other, and none was known to be complete, so
+	 * that what was complete last is not what the newest one has written over */
+	bool overtaken;
 	/* it was complete, and files of it were deleted since: it is nothing new */
 	bool reduced;
 	/* of the fixed names: one that the newest complete save had was deleted since */

@@ -127,19 +127,6 @@ static bool is_fresh(void *arg, const char *path)
 
 /* --- findings --- */
 
-/* Age of the newest file at or below `path` by modification time; 0: that is in the future. */
-static int64_t unchanged_ms(const struct state *state, const char *path)
-{
-	int64_t newest = 0;
-
-	for (size_t i = 0; i < state->files.count; i++)
-		if (path_set_is_below(state->files.items[i].path, path) &&
-		    state->files.items[i].mtime_ns > newest)
-			newest = state->files.items[i].mtime_ns;
-	newest = clock_wall_ms() - newest / 1000000;
-	return newest > 0 ? newest : 0;
-}
-
 static struct finding *find_finding(const struct findings *findings, const char *path)
 {
 	for (size_t i = 0; i < findings->count; i++)
@@ -148,7 +135,7 @@ static struct finding *find_finding(const struct findings *findings, const char 
 	return NULL;
 }
 
-/* One finding for each path: the first reason is kept, and the last patience. */
+/* One finding for each path: the first reason is kept, and the longest patience. */
 static void add_finding(struct state *state, const char *path, const char *why, int64_t patience_ms)
 {
 	struct findings *findings = state->findings;
@@ -160,7 +147,8 @@ static void add_finding(struct state *state, const char *path, const char *why, 
 		finding = &findings->items[findings->count++];
 		*finding = (struct finding){.path = text_copy(path), .why = text_copy(why)};
 	}
-	finding->wait_ms = patience_ms - unchanged_ms(state, path);
+	if (patience_ms > finding->wait_ms)
+		finding->wait_ms = patience_ms;
 }
 
 static void add_rule_finding(void *arg, const char *path, const char *why)
@@ -206,21 +194,6 @@ static void check_files(struct state *state)
 	}
 }
 
-/* A job that has completed a later checkpoint will not finish an earlier one. */
-static void find_abandoned(struct state *state)
-{
-	const struct layout_view view = {.files = &state->files};
-
-	for (size_t i = 0; i < state->findings->count; i++) {
-		struct finding *finding = &state->findings->items[i];
-		auto_free char *later =
-			layout_rules_later_checkpoint(state->check->profile, &view, finding->path);
-
-		if (later && !find_finding(state->findings, later))
-			finding->wait_ms = 0;
-	}
-}
-
 /* --- the list of files --- */
 
 /* Of a directory: it lies above a file that is checked; all of it belongs to the checkpoint of one.
@@ -259,16 +232,13 @@ static bool is_near(void *arg, const char *path)
 	return false;
 }
 
-/* A job may have thousands of checkpoints: what lies in others is no evidence. If something lacks,
- * a later one may show that nobody adds it. */
-static int list_files(struct state *state, bool all, struct err *err)
+/* A job may have thousands of checkpoints: what lies in others is no evidence. */
+static int list_files(struct state *state, struct err *err)
 {
 	const struct path_set *fresh = state->check->fresh;
 	auto_(path_set_release) struct path_set near = {0};
 
-	snapshot_files_release(&state->files);
-	state->files = (struct snapshot_files){0};
-	if (!fresh || all)
+	if (!fresh)
 		return file_list_read_at(state->directory, &state->files, err);
 	for (const struct path_entry *file = fresh->first; file; file = file->next)
 		mark_near(&near, file->path);
@@ -293,7 +263,7 @@ int content_check_run(const struct check *check, struct findings *findings, stru
 	if (directory < 0)
 		return why.kind == ERR_NOT_FOUND ? 0 : err_set(err, why.kind, "%s", why.text);
 	state.directory = directory;
-	if (list_files(&state, false, err) < 0) {
+	if (list_files(&state, err) < 0) {
 		snapshot_files_release(&state.files);
 		return -1;
 	}
@@ -301,8 +271,6 @@ int content_check_run(const struct check *check, struct findings *findings, stru
 	state.tail = memory_new(FILE_FORMAT_TAIL);
 	check_files(&state);
 	layout_rules_find_incomplete(check->profile, &view, add_rule_finding, &state);
-	if (findings->count > 0 && (!check->fresh || list_files(&state, true, NULL) == 0))
-		find_abandoned(&state);
 	snapshot_files_release(&state.files);
 	free(state.head);
 	free(state.tail);

@@ -20,7 +20,7 @@ struct finding {
 	char *path;
 	/* names the file and what is wrong with it */
 	char *why;
-	/* how long it is still waited for; 0 or less: no longer */
+	/* how long it is waited for, from the last write to its checkpoint on */
 	int64_t wait_ms;
 };
 
@@ -57,11 +57,9 @@ enum content_mark {
 };
 
 /*
- * How long a finding is waited for, counted from the last write to its path by modification time.
- * An incomplete file may still be finished: some saves pause between files, and some writers are
- * not observed. A path that breaks a layout rule (a marker is missing) gets longer than a file that
- * fails its format check; one beside which a checkpoint with a higher number is complete gets none:
- * nobody will finish it.
+ * How long a finding is waited for. An incomplete file may still be finished: some saves pause
+ * between files, and some writers are not observed. A path that breaks a layout rule (a marker is
+ * missing) gets longer than a file that fails its format check.
  */
 #define FINDING_FORMAT_MS 30000
 #define FINDING_MARKER_MS 600000

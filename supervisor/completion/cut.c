@@ -213,15 +213,17 @@ static bool is_undone(const struct detector *detector, const struct tracked_file
 /* What stands in front of a fixed name (completion_record.h); NULL: it is not in the list. */
 static const char *front_of_name(const struct detector *detector, const struct tracked_file *file)
 {
+	bool overtaken = file->checkpoint->overtaken && class_of_out(file) == CUT_CLOSED;
+
 	switch (class_of(detector, file)) {
 	case CUT_WHOLE:
 		return NULL;
 	case CUT_REST:
 		return UNDER_WAY_REST;
 	case CUT_OVERTAKEN:
-		return UNDER_WAY_WITH;
+		return overtaken ? NULL : UNDER_WAY_WITH;
 	case CUT_CLOSED:
-		return is_undone(detector, file) ? UNDER_WAY_WITH : NULL;
+		return overtaken || !is_undone(detector, file) ? NULL : UNDER_WAY_WITH;
 	case CUT_UNSEEN:
 		return UNDER_WAY_UNSEEN;
 	case CUT_WRITTEN:

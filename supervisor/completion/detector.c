@@ -208,7 +208,7 @@ void detector_note_findings(struct detector *detector, struct checkpoint *checkp
 	}
 	checkpoint->defect = any ? detector->generation : 0;
 	checkpoint->defect_ms = now_ms;
-	checkpoint->defect_until_ms = now_ms + wait_ms;
+	checkpoint->defect_until_ms = checkpoint->last_ms + wait_ms;
 }
 
 void detector_each_unchecked(const struct checkpoint *checkpoint, path_set_fn *act, void *argument)
@@ -403,6 +403,9 @@ void detector_note_saved(struct detector *detector, int pid, int64_t step, int64
 			continue;
 		checkpoint->own_word = checkpoint->changed;
 		detector->unknown_until_ms = 0;
+		/* Nothing follows it. */
+		checkpoint->family->round.said |=
+			checkpoint->family->round.number == checkpoint->number;
 	}
 }
 

@@ -57,7 +57,8 @@ struct fixed_write {
 	int64_t begun_ms, ms; /* when it was opened and closed */
 	int64_t stalled_ms;   /* how long this process had been stalled by then, in all */
 	int pid;
-	bool best; /* companion_file_is_best() */
+	bool best;  /* companion_file_is_best() */
+	bool pairs; /* it may be a partner of numbers */
 	/* of what lies beside checkpoints: how often in a row it was written although nothing else
 	 * was, and struct detector's work_writes then */
 	unsigned alone;
@@ -215,6 +216,14 @@ bool detector_is_busy(const struct detector *detector);
  * checkpoint
  * (`latest`), which a snapshot now would leave out. */
 bool detector_is_replacing(const struct detector *detector);
+/* A save goes on beside its number, under the fixed names that those before it had (struct family):
+ * until when they are awaited at most; of one that comes before its number, that. 0: none is. */
+int64_t detector_partners_until_ms(const struct detector *detector, int64_t now_ms);
+/* Are all of them there that are expected behind this number? A job that resumes by one of them
+ * resumes from an older number until then. */
+bool detector_is_followed(const struct detector *detector, const struct family *family,
+			  int64_t number);
+
 /* --- lists; paths are relative --- */
 
 /* What no snapshot may hold now: checkpoints that are not complete, and torn files. Numbered

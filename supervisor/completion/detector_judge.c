@@ -311,7 +311,10 @@ static struct checkpoint_facts facts_of(const struct detector *detector,
 		.still_ms = detector_still_ms(detector, checkpoint, checkpoint->last_ms, now_ms),
 		.quiet_ms = detector->quiet_ms,
 		.defect = found,
-		.defect_wait_ms = checkpoint->defect_until_ms - now_ms,
+		/* A job that has completed a later one will not finish it. */
+		.defect_wait_ms = *checkpoint->key && checkpoint->family->over > checkpoint->save
+					  ? 0
+					  : checkpoint->defect_until_ms - now_ms,
 	};
 	const struct known_kind *kind;
 	size_t others;

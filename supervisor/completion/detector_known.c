@@ -61,6 +61,15 @@ json_t *detector_signatures_json(const struct detector *detector)
 				: family->with   ? json_pack("{s:s}", "with", family->with->name)
 						 : signature_to_json(&family->signature);
 
+		json_t *before = signature_to_json(&family->before);
+		json_t *behind = signature_to_json(&family->behind);
+
+		if ((before || behind) && !known)
+			known = json_object();
+		if (before)
+			json_object_set_new(known, "before", before);
+		if (behind)
+			json_object_set_new(known, "behind", behind);
 		if (known)
 			json_object_set_new(kinds, family->name, known);
 	}
@@ -91,6 +100,8 @@ void detector_load_signatures(struct detector *detector, const json_t *json)
 			family->sure = detector->table.keeps_apart = true;
 		load_sibling(detector, family, known);
 		signature_from_json(&family->signature, known);
+		signature_from_json(&family->before, json_object_get(known, "before"));
+		signature_from_json(&family->behind, json_object_get(known, "behind"));
 	}
 }
 

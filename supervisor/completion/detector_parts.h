@@ -47,6 +47,10 @@ void detector_find_siblings(struct detector *detector, struct tracked_file *file
 void detector_note_sibling(const struct detector *detector, const struct tracked_file *file,
 			   int pid);
 
+/* A file of a numbered one was written, which may be the first of the next number. */
+void detector_note_number_written(struct detector *detector, struct checkpoint *checkpoint,
+				  int64_t now_ms);
+
 /* --- detector_names.c: what finished files teach --- */
 
 /* The family of saves that begin with this fixed name; NULL: none was learned yet. */

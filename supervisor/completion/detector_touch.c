@@ -304,6 +304,7 @@ static void begin_save(struct detector *detector, struct checkpoint *checkpoint,
 	checkpoint->settled = checkpoint->next_begun = false;
 	checkpoint->own_word = checkpoint->committed = checkpoint->defect = 0;
 	checkpoint->rewritten = checkpoint->reduced = false;
+	checkpoint->overtaken = false;
 	checkpoint->begun_ms = checkpoint->since_ms = now_ms;
 	/* The rest of one that looked complete: the next one is waited for. */
 	checkpoint->pause_ms =
@@ -441,6 +442,8 @@ static struct tracked_file *touch(struct detector *detector, struct tracked_file
 		detector_note_change(detector, checkpoint, now_ms);
 		checkpoint_add_writer(checkpoint, pid);
 	} else if (checkpoint->number >= 0) {
+		if (!companion_file_is(path))
+			detector_note_number_written(detector, checkpoint, now_ms);
 		note_number(detector, checkpoint, begun);
 		if (begun)
 			join_parts_of(detector, checkpoint->family, now_ms);

@@ -6,13 +6,13 @@
 #include <stdint.h>
 
 struct directory_view {
-	bool saving;   /* a save is under way, or more of it is awaited */
+	bool saving;   /* a save is under way, or goes on beside its number */
 	bool own_word; /* the job itself has called its newest complete checkpoint so */
 	/* all that is under way is closed since then, and the job's end would prove it complete; 0:
 	 * not so, or nobody has told it to end */
 	int64_t closed_ms;
 	bool replacing; /* fixed names are being written */
-	/* at a notice: until when the rest of the first save ever is awaited; 0: it is not */
+	/* until when those are awaited that belong to the newest number; 0: none is */
 	int64_t partners_until_ms;
 	/* until when the job is not told to end, because more may come to a save of a kind that was
 	 * never complete before; 0: not so */

@@ -33,6 +33,8 @@ struct family *checkpoint_table_family(struct checkpoint_table *table, const cha
 		.leader = text_starts(name, FAMILY_LED_BY) ? strtoull(name + 1, NULL, 16) : 0,
 		.lowest = -1,
 		.highest = -1,
+		.round.number = -1,
+		.followed = -1,
 		.own_number = -1,
 		.own_before = -1,
 		.next = table->families,

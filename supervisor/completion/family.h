@@ -22,6 +22,13 @@ struct tracked_file;
 #define FAMILY_OF_NAME ":"
 #define FAMILY_LED_BY "="
 
+/* The number that was written last of a kind, until the next one is begun. */
+struct save_round {
+	int64_t number; /* -1: none yet */
+	int64_t begun_ms, last_ms;
+	bool said; /* the job has called it complete */
+};
+
 /* Checkpoints of one kind ("run/checkpoint-#/"); or the fixed names that are written together,
  * called by the one that is written first. */
 struct family {
@@ -31,6 +38,14 @@ struct family {
 	struct signature signature;
 	/* the key of the checkpoint that it was learned from last; NULL: none in this run */
 	char *taught_by;
+	/* The partners of its numbers: the fixed names that each save writes before its number (an
+	 * `optimizer.pt`) and behind it (a pointer, `last_checkpoint`). The checkpoint is complete
+	 * without them, but the save goes on. pause_ms: the longest time between the two. */
+	struct signature before, behind;
+	struct save_round round;
+	/* the newest number but that one which had all that were expected behind it; -1: none yet
+	 */
+	int64_t followed;
 	/* the lowest and the highest number so far; -1: none yet */
 	int64_t lowest, highest;
 	/* how often a higher number by one came: many parts of one checkpoint look like that too */

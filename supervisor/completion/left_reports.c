@@ -20,6 +20,52 @@ struct replay {
 	struct path_list said;
 };
 
+/* What is there now is of a later writing. */
+static bool is_opened_later(const struct replay *replay, const char *path)
+{
+	for (size_t i = replay->at + 1; i < replay->facts->count; i++) {
+		const struct left_report *report = &replay->facts->reports[i];
+
+		if (report->message.event == SHIM_OPENED && text_equal(report->paths.path, path))
+			return true;
+	}
+	return false;
+}
+
+/* Of the complete ones before; 0: it is not known. */
+static uint64_t size_before(const struct detector *detector, const char *path)
+{
+	const struct tracked_file *file = checkpoint_table_find(&detector->table, path);
+	uint64_t size = 0;
+
+	for (const struct family *family = file ? detector->table.families : NULL; family;
+	     family = family->next)
+		for (size_t i = 0; i < family->signature.count; i++)
+			if (family->signature.names[i].hash == file->name &&
+			    family->signature.names[i].size > size)
+				size = family->signature.names[i].size;
+	return size;
+}
+
+static struct file_look look(void *arg, const char *path)
+{
+	const struct replay *replay = arg;
+	struct file_look look = replay->facts->look(replay->facts->arg, path);
+
+	if (look.exists && is_opened_later(replay, path)) {
+		look.size = size_before(&replay->detector, path);
+		look.written = (int64_t)replay->at + 1;
+	}
+	return look;
+}
+
+static bool is_database(void *arg, const char *path)
+{
+	const struct left_facts *facts = ((const struct replay *)arg)->facts;
+
+	return facts->is_database && facts->is_database(facts->arg, path);
+}
+
 /* The kernel tells the same; it was not asked to keep it. */
 static void hear_kernel(struct detector *detector, const struct shim_message *message)
 {
@@ -162,8 +208,7 @@ char **left_reports_list(const struct left_facts *facts)
 	struct detector *detector = &replay.detector;
 
 	detector_init(detector, DETECTOR_QUIET_MS, facts->patterns);
-	detector->questions =
-		(struct detector_questions){facts->look, facts->is_database, facts->arg};
+	detector->questions = (struct detector_questions){look, is_database, &replay};
 	detector_load_known(detector, facts->known);
 	for (size_t i = 0; i < facts->count; i++) {
 		if (i == facts->listed)

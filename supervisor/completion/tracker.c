@@ -259,13 +259,17 @@ static int64_t unknown_until_ms(const struct detector *detector, int64_t now_ms)
 		       : 0;
 }
 
-/* Until when a snapshot waits for that. What answers a request is not held back for it, and the
- * next request may be sent. */
-static int64_t awaited_until_ms(const struct detector *detector)
+/* `certain`: with the rest of the first save ever. What answers a request is not held back for it,
+ * and the next request may be sent. */
+static int64_t awaited_until_ms(const struct tracker *tracker, bool certain)
 {
-	return detector->request_ms == DETECTOR_NEVER
-		       ? unknown_until_ms(detector, clock_monotonic_ms())
-		       : 0;
+	const struct detector *detector = &tracker->detector;
+	int64_t now_ms = clock_monotonic_ms(), unknown_ms = unknown_until_ms(detector, now_ms);
+	int64_t until_ms = detector_partners_until_ms(detector, now_ms);
+
+	return certain && detector->request_ms == DETECTOR_NEVER && unknown_ms > until_ms
+		       ? unknown_ms
+		       : until_ms;
 }
 
 /* struct directory_view: closed_ms */
@@ -289,11 +293,11 @@ struct directory_view tracker_look(struct tracker *tracker, bool stop_stands, bo
 
 	tracker_drain(tracker);
 	return (struct directory_view){
-		.saving = detector_is_busy(detector) || awaited_until_ms(detector) > 0,
+		.saving = detector_is_busy(detector) || awaited_until_ms(tracker, true) > 0,
 		.own_word = detector_has_own_word(detector, tracker->latest_key),
 		.closed_ms = told_to_end ? provable_ms(tracker) : 0,
 		.replacing = detector_is_replacing(detector),
-		.partners_until_ms = stop_stands ? awaited_until_ms(detector) : 0,
+		.partners_until_ms = awaited_until_ms(tracker, stop_stands),
 		.unknown_until_ms = unknown_until_ms(detector, clock_monotonic_ms()),
 		.only_running = !detector_has_ordinary_files(detector),
 		.running_work = detector->running_work ||
@@ -433,7 +437,7 @@ void tracker_new(const struct tracker_options *options, struct tracker **result)
 
 	tracker->options = *options;
 	tracker->timer.fired = timer_fired;
-	tracker->latest.step = -1;
+	tracker->latest.step = tracker->latest.resume_step = -1;
 	stall_clock_init(&tracker->stall_clock, options->loop, options->quiet_ms);
 	detector_init(&tracker->detector, options->quiet_ms, options->patterns);
 	tracker->detector.questions = (struct detector_questions){

@@ -91,6 +91,9 @@ struct latest_checkpoint {
 	/* the step that its writer reported, or that its names have, or those of the newest one
 	 * before it that has one; -1: unknown */
 	int64_t step;
+	/* the same, but of one that has all that is expected behind its number (struct family):
+	 * what the job resumes from */
+	int64_t resume_step;
 	/* it answers the last request: it was begun after it; or, `late`, it was under way then,
 	 * and nothing followed it for the quiet time: its state may be older than the request */
 	bool fresh, late;

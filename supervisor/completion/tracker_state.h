@@ -72,6 +72,9 @@ struct tracker {
 	char *latest_key;
 	/* of that one, and of the newest one that has a step */
 	struct save_begin latest_begin, step_begin;
+	/* the kind of the latter, and its number; NULL: there is none */
+	const struct family *step_family;
+	int64_t step_number;
 	struct timer timer;
 	struct stall_clock stall_clock;
 	/* everything written up to this generation has been reported, the last time at */

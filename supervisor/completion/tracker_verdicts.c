@@ -35,15 +35,27 @@ static bool is_beside(const struct tracker *tracker, const struct checkpoint *ch
 		detector_has_only_settings(checkpoint));
 }
 
+/* Before and after the newest one that has a step is another one. */
+static void update_resume_step(struct tracker *tracker)
+{
+	if (tracker->step_family &&
+	    detector_is_followed(&tracker->detector, tracker->step_family, tracker->step_number))
+		tracker->latest.resume_step = tracker->latest.step;
+}
+
 static void note_step(struct tracker *tracker, const struct checkpoint *checkpoint,
 		      struct save_begin begin)
 {
 	int64_t step = checkpoint_step_of(checkpoint);
 
+	update_resume_step(tracker);
 	if (step < 0 || !is_newer(checkpoint, &tracker->step_begin))
 		return;
 	tracker->latest.step = step;
 	tracker->step_begin = begin;
+	tracker->step_family = checkpoint->family;
+	tracker->step_number = checkpoint->number;
+	update_resume_step(tracker);
 }
 
 /* Makes it the latest one, unless something was only added to it; or else it is worth a snapshot

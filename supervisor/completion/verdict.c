@@ -25,6 +25,11 @@ int64_t verdict_patience_ms(int64_t quiet_ms, int64_t pause_ms)
 	return by_quiet > by_pause ? by_quiet : by_pause;
 }
 
+int64_t verdict_partner_ms(int64_t quiet_ms, int64_t lag_ms)
+{
+	return PATIENCE_PAUSES * lag_ms + quiet_ms;
+}
+
 /* How long it has to be still if there is nothing stronger. A file that some of them have may come
  * as late as it did before. */
 static int64_t needed_ms(const struct checkpoint_facts *facts)
@@ -32,7 +37,7 @@ static int64_t needed_ms(const struct checkpoint_facts *facts)
 	if (facts->signature == SIGNATURE_FEWER)
 		return verdict_patience_ms(facts->quiet_ms, facts->pause_ms);
 	if (facts->signature == SIGNATURE_OTHER)
-		return PATIENCE_PAUSES * facts->pause_ms + facts->quiet_ms;
+		return verdict_partner_ms(facts->quiet_ms, facts->pause_ms);
 	return facts->quiet_ms;
 }
 

@@ -116,6 +116,10 @@ struct judgement verdict_of(const struct checkpoint_facts *facts);
 /* How long one with fewer files than its signature, or with temporary names, is waited for. */
 int64_t verdict_patience_ms(int64_t quiet_ms, int64_t pause_ms);
 
+/* How long a file is waited for that may come as late as it did before, by `lag_ms`, and need not
+ * come. */
+int64_t verdict_partner_ms(int64_t quiet_ms, int64_t lag_ms);
+
 /* The reason to show of a checkpoint that has this verdict. A verdict by its files alone takes
  * effect after a look at the directory and at what is in the files; what is written again before
  * that stays under way, and is said to be neither complete nor torn. */

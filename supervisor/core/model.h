@@ -264,7 +264,7 @@ struct job_model {
 	struct {
 		bool in_flight;
 		int64_t pending_ms; /* since when a complete checkpoint waits for one; 0: none */
-		int64_t partners_until_ms; /* until when it waits for the rest of that one */
+		int64_t partners_until_ms; /* until when it waits for what belongs to that one */
 		int64_t begun_ms;          /* the last one; 0: none was */
 		uint64_t durable_generation;
 		uint64_t durable_running; /* of the running files in the last durable one */

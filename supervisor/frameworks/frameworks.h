@@ -65,11 +65,6 @@ typedef void layout_rules_fn(void *arg, const char *path, const char *why);
 void layout_rules_find_incomplete(const struct profile *profile, const struct layout_view *view,
 				  layout_rules_fn *report, void *arg);
 
-/* Path of a checkpoint beside the one at `path` that has a higher number and contains its
- * completion marker; the caller frees it. NULL: there is none. */
-char *layout_rules_later_checkpoint(const struct profile *profile, const struct layout_view *view,
-				    const char *path);
-
 /* --- file_format.c --- */
 
 /*

@@ -243,25 +243,3 @@ void layout_rules_find_incomplete(const struct profile *profile, const struct la
 	}
 	path_set_release(&reported);
 }
-
-char *layout_rules_later_checkpoint(const struct profile *profile, const struct layout_view *view,
-				    const char *path)
-{
-	auto_free char *directory = directory_of(path);
-	const char *name = text_last_part(path);
-	int64_t number = checkpoint_number_of_name(name, strlen(name));
-	size_t above = strlen(directory);
-
-	if (number < 0)
-		return NULL;
-	for (size_t i = 0; i < view->files->count; i++) {
-		const char *other = view->files->items[i].path;
-		size_t length = text_starts(other, directory) ? strcspn(other + above, "/") : 0;
-
-		if (length > 0 && other[above + length] == '/' &&
-		    checkpoint_number_of_name(other + above, length) > number &&
-		    profile_has_marker(profile, PROFILE_RULE_NEEDS, other))
-			return text_copy_n(other, above + length);
-	}
-	return NULL;
-}

@@ -19,34 +19,10 @@ static const char *const temporary_anywhere[] = {".metadata.tmp", "*.orbax-check
 
 /* --- the table --- */
 
-/* A package is written with a hyphen where its module has an underscore, and in any case. */
-static bool is_same_name(const char *name, const char *module)
-{
-	for (; *name && *module; name++, module++) {
-		char letter = *name == '-' ? '_' : (char)tolower((unsigned char)*name);
-
-		if (letter != (*module == '-' ? '_' : *module))
-			return false;
-	}
-	return *name == *module;
-}
-
-static bool is_called(const char *name, const char *const *names)
-{
-	for (; *names; names++)
-		if (is_same_name(name, *names))
-			return true;
-	return false;
-}
-
 const struct profile *profile_find(const char *name)
 {
 	for (size_t i = 0; i < profile_count; i++)
 		if (text_equal(profile_rows[i].name, name))
-			return &profile_rows[i];
-	for (size_t i = 0; i < profile_count; i++)
-		if (is_called(name, profile_rows[i].also) ||
-		    is_called(name, profile_rows[i].imports))
 			return &profile_rows[i];
 	return NULL;
 }

@@ -130,7 +130,8 @@ static void on_checkpoint_complete(void *arg)
 		.checkpoint =
 			{
 				.generation = latest->generation,
-				.step = latest->step,
+				/* The members of a gang know one by the other. */
+				.step = job->gang.members > 1 ? latest->step : latest->resume_step,
 				.written_ms = latest->written_ms,
 				.by_word = latest->by_word,
 				.reported_step = page ? progress_page_last_step(page) : -1,

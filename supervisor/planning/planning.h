@@ -258,7 +258,8 @@ struct snapshot_pacing_facts {
 	/* fixed names are being written, or name a checkpoint that is: a snapshot now would have to
 	 * leave them out, or what they name. It waits for at most so long; 0: there is none. */
 	int64_t replacing_most_ms;
-	/* the rest of the first save ever is awaited until then; 0: it is not */
+	/* Fixed names that belong to the checkpoint are awaited until then: with them it is what
+	 * the job resumes from. 0: none is */
 	int64_t partners_until_ms;
 	/* a notice or a request: the interval does not count, but there are two a second at most
 	 */

@@ -181,7 +181,7 @@ static void check_file(void *arg, const char *path)
 	item = &sim->findings.items[sim->findings.count++];
 	item->path = text_copy(path);
 	item->why = text_copy("torn");
-	item->wait_ms = FINDING_FORMAT_MS - (sim->now_ms - file.written_ns / 1000000);
+	item->wait_ms = FINDING_FORMAT_MS;
 }
 
 static bool is_of_pictures(const struct checkpoint *checkpoint)
@@ -287,6 +287,7 @@ SIM int64_t sim_wait(struct sim *sim, int64_t now_ms, int64_t pending_ms, int64_
 		.replacing_most_ms = ended || !replacing           ? 0
 				     : left_ms < REPLACING_MOST_MS ? left_ms
 								   : REPLACING_MOST_MS,
+		.partners_until_ms = ended ? 0 : detector_partners_until_ms(&sim->detector, now_ms),
 		.urgent = deadline_ms > 0 || ended,
 		.last = ended,
 		.begun_ms = begun_ms,
@@ -303,8 +304,8 @@ SIM void sim_begun(struct sim *sim, int64_t now_ms)
 
 SIM int sim_is_saving(struct sim *sim, int64_t now_ms)
 {
-	(void)now_ms;
-	return detector_is_busy(&sim->detector);
+	return detector_is_busy(&sim->detector) ||
+	       detector_partners_until_ms(&sim->detector, now_ms) > 0;
 }
 
 SIM int64_t sim_last_ms(const struct sim *sim)

@@ -76,8 +76,6 @@ static void test_what_is_cut_off_is_waited_for_briefly(void **state)
 	(void)state;
 	write_file("model.pt", CUT_OFF, -HOUR);
 	assert_found("model.pt 30000;");
-	write_file("model.pt", CUT_OFF, HOUR);
-	assert_found("model.pt 0;");
 	write_file("model.pt", "no archive", -HOUR);
 	assert_found("");
 }
@@ -94,18 +92,6 @@ static void test_a_marker_is_waited_for_longer(void **state)
 	assert_found("checkpoint-6 600000;");
 }
 
-static void test_nobody_finishes_one_behind_which_another_is_complete(void **state)
-{
-	(void)state;
-	write_file("checkpoint-5/weights.bin", "weights", -HOUR);
-	write_file("checkpoint-6/weights.bin", "weights", -HOUR);
-	write_file("checkpoint-6/trainer_state.json", "{", -HOUR);
-	/* It has the marker, but is none. */
-	assert_found("checkpoint-6 30000;checkpoint-5 600000;");
-	write_file("checkpoint-6/trainer_state.json", "{}", -HOUR);
-	assert_found("checkpoint-5 0;");
-}
-
 static void test_what_lies_in_other_checkpoints_is_no_evidence(void **state)
 {
 	(void)state;
@@ -115,8 +101,6 @@ static void test_what_lies_in_other_checkpoints_is_no_evidence(void **state)
 	assert_found_in("runs/checkpoint-5/shards/0.bin", "runs/checkpoint-5 600000;");
 	write_file("runs/checkpoint-5/trainer_state.json", "{}", -HOUR);
 	assert_found_in("runs/checkpoint-5/shards/0.bin", "");
-	/* A later one that is complete. */
-	assert_found_in("runs/checkpoint-4/weights.bin", "runs/checkpoint-4 0;");
 	/* Those below the fixed names. */
 	write_file("last/model.pt", CUT_OFF, -HOUR);
 	assert_found_in("last/model.pt", "last/model.pt 30000;");
@@ -128,8 +112,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_what_is_cut_off_is_waited_for_briefly, begin,
 						end),
 		cmocka_unit_test_setup_teardown(test_a_marker_is_waited_for_longer, begin, end),
-		cmocka_unit_test_setup_teardown(
-			test_nobody_finishes_one_behind_which_another_is_complete, begin, end),
 		cmocka_unit_test_setup_teardown(test_what_lies_in_other_checkpoints_is_no_evidence,
 						begin, end),
 	};

@@ -25,6 +25,8 @@
  *   = nothing|busy|complete|torn    out path  in path: of a snapshot now    running path
  *   outlives yes|no: the contents are looked at; would its end prove what is under way complete?
  *   replacing yes|no: does a snapshot wait for fixed names?
+ *   awaited ms: for how long at most a save goes on beside its number; 0: it does not
+ *   followed n yes|no: has the number of step-# all that is expected behind it?
  *   members path yes|no: is all that was added to its checkpoint of other members of the gang?
  *   unsaved path, cut path    the job went on after it; or not, as far as is known
  *   torn path    good path    open path    closed path    unclosed path
@@ -59,6 +61,56 @@ struct row {
 
 static const struct row rows[] = {
 	{"nothing happens", "= nothing; +5000; = nothing"},
+	{"a pointer behind its number is awaited from the second save on",
+		NUMBER(10) "awaited 0; +400; " FIXED(last) "+3000; " NUMBER(20) "awaited 2200; "
+		"followed 20 no; followed 10 yes; +400; awaited 1800; O 1 4 last; awaited 1000; "
+		"+500; awaited 1000; C 1 4 last; awaited 0; followed 20 yes; +3000; " NUMBER(30)
+		"awaited 2200; +2199; awaited 1; +1; awaited 0; followed 30 no"},
+	{"once two saves were without it, nobody waits for it",
+		POINTED(10) POINTED(20) NUMBER(30) "awaited 2200; +3400; " NUMBER(40)
+		"awaited 1900; followed 40 no; +3400; " NUMBER(50) "awaited 0; followed 50 yes; +400; "
+		FIXED(last) "+3000; " NUMBER(60) "awaited 2200"},
+	{"the next attempt knows it",
+		POINTED(10) POINTED(20) "restart; awaited 0; " NUMBER(30) "awaited 2200; +400; "
+		FIXED(last) "awaited 0; +3000; " POINTED(40) NUMBER(50) "awaited 2200"},
+	{"it may come late once: that counts less from save to save",
+		POINTED(10) NUMBER(20) "+800; " FIXED(last) "+3000; " NUMBER(30) "awaited 3400; "
+		"+400; " FIXED(last) "+3000; " NUMBER(40) "awaited 2800"},
+	{"of two, the later one; the best so far is never awaited",
+		NUMBER(10) "+100; " FIXED(best.pt) "+100; " FIXED(a) "+300; " FIXED(b) "+3000; "
+		NUMBER(20) "awaited 2500; +500; " FIXED(b) "awaited 2000; " FIXED(a) "awaited 0"},
+	{"what is renamed, or linked, into place",
+		NUMBER(10) "+400; " FIXED(last.tmp) "kt last last.tmp; R 1 last.tmp last; +3000; "
+		NUMBER(20) "awaited 2200; +400; O 1 4 last.tmp; C 1 4 last.tmp; awaited 1800; "
+		"kt last last.tmp; R 1 last.tmp last; awaited 0; +3000; " NUMBER(30) "awaited 2200; "
+		"+100; O 1 5 #1; awaited 2100; L 1 5 last; awaited 1000; C 1 5 last; awaited 0"},
+	{"a temporary name is awaited behind no number, whoever tells first what became of it",
+		NUMBER(10) "+400; " BY_KERNEL(last) "+3000; " NUMBER(20) "+400; " BY_KERNEL(last) "+3000; "
+		NUMBER(30) "awaited 2200; +400; " BY_SHIM(last) "awaited 0; followed 30 yes; +3000; "
+		NUMBER(40) "awaited 2200; +400; " BY_KERNEL(last) "awaited 0; followed 40 yes"},
+	{"written at once, whoever tells of it first",
+		"+1000; " NUMBER(10) "kc last; " FIXED(last) "kw last; +3000; O 1 3 step-20.pt; kc step-20.pt; "
+		"kc last; C 1 3 step-20.pt; awaited 1000; " FIXED(last) "kw last; awaited 0; +3000; "
+		NUMBER(30) "awaited 1000"},
+	{"a number that is saved right behind the fixed names is not followed by the next of them",
+		FIXED(last) "+60000; " FIXED(last) NUMBER(2) "awaited 0; +60000; " FIXED(last)
+		"+60000; " FIXED(last) NUMBER(4) "awaited 0; +60000; " FIXED(last) "awaited 0; +60000; "
+		FIXED(last) "awaited 0; " NUMBER(6) "awaited 0"},
+	{"nor is what comes long after it",
+		NUMBER(10) "+11000; " FIXED(tested) "+90000; " NUMBER(20) "awaited 0; +11000; "
+		FIXED(tested) "+90000; " NUMBER(30) "awaited 0"},
+	{"a fixed name before its number awaits that",
+		FIXED(opt) "awaited 0; +400; " NUMBER(10) "awaited 0; +3000; " FIXED(opt) "+400; "
+		NUMBER(20) "awaited 0; followed 20 yes; +3000; " FIXED(opt) "awaited 2200; +400; "
+		"awaited 1800; O 1 3 step-30.pt; awaited 0; C 1 3 step-30.pt; awaited 0; restart; "
+		FIXED(opt) "awaited 2200; +400; " NUMBER(40) "awaited 0"},
+	{"by the job's own word nothing follows",
+		POINTED(10) POINTED(20) NUMBER(30) "saved 1; awaited 0; followed 30 yes"},
+	{"nor does anything once it has ended",
+		POINTED(10) POINTED(20) NUMBER(30) "job failed; awaited 0; followed 30 no"},
+	{"pictures with a number are followed by nothing",
+		"O 1 3 fake_1.png; C 1 3 fake_1.png; +400; " FIXED(last) "+3000; O 1 3 fake_2.png; "
+		"C 1 3 fake_2.png; awaited 0"},
 	{"of a set of fixed names no stall of ours makes two",
 		FIXED(a) "~5000; " FIXED(b) "+6000; = complete; " FIXED(a) "= busy; ~5000; " FIXED(b)
 		"= complete; +6000; " FIXED(a) "= busy; " FIXED(b) "= complete"},
@@ -1748,6 +1800,14 @@ static void expect(struct teller *teller, const char *row)
 		right = outlives_job(teller) == text_equal(object, "yes");
 	} else if (text_equal(what, "replacing")) {
 		right = detector_is_replacing(detector) == text_equal(object, "yes");
+	} else if (text_equal(what, "awaited")) {
+		int64_t until_ms = detector_partners_until_ms(detector, teller->now);
+
+		right = (until_ms > 0 ? until_ms - teller->now : 0) == atoi(object);
+	} else if (text_equal(what, "followed")) {
+		right = detector_is_followed(detector,
+					     checkpoint_table_find_family(&detector->table, "#"),
+					     atoi(object)) == text_equal(teller->word[2], "yes");
 	} else if (text_equal(what, "members")) {
 		right = checkpoint_is_of_members(
 				checkpoint_table_find(&detector->table, object)->checkpoint) ==

@@ -182,8 +182,8 @@ static const struct scene scenes[] = {
 	 "opt.npz " WITH "model.npz "},
 	{"a whole pair, and the next one begins", "w:emptied.npz w:opt.npz", "",
 	 "w:emptied.npz w:opt.npz o:emptied.npz",
-	 UNDER_WAY_WITH "opt.npz "
-			"emptied.npz "},
+	 REST "opt.npz "
+	      "emptied.npz "},
 	{"written in place", PAIRS, "", "r:model.npz",
 	 REST "opt.npz "
 	      "model.npz "},

@@ -215,21 +215,6 @@ static void test_pause(void **state)
 	signature_release(&signature);
 }
 
-static void test_names_that_are_forgotten_take_no_room(void **state)
-{
-	struct signature signature = {0};
-
-	(void)state;
-	for (uint64_t i = 0; i < 1000; i++) {
-		struct named_file files[] = {{1, 100}, {1000 + i, 100}};
-
-		signature_learn(&signature, (int64_t)i, files, 2, 0);
-		assert_true(signature.count <= 5);
-	}
-	assert_int_equal(signature.kinds[0].expected, 1);
-	signature_release(&signature);
-}
-
 /* What comes from a store may be anything. */
 static void test_hostile_json(void **state)
 {
@@ -288,32 +273,6 @@ static void test_hostile_json(void **state)
 	assert_int_equal(failed, 0);
 }
 
-/* Cut off anywhere, and with any byte changed, it is read or refused. */
-static void test_broken_json(void **state)
-{
-	static const char text[] = "{\"names\":[[\"00000000000000ff\",1],[\"0fe\",20]],"
-				   "\"pause_ms\":4000}";
-	static const char others[] = "{}[],:\"0-9anx\\ ";
-
-	(void)state;
-	for (size_t at = 0; at < sizeof(text) - 1; at++)
-		for (const char *other = others; *other; other++) {
-			char broken[sizeof(text)];
-			auto_json json_t *json = NULL;
-			struct signature signature = {0};
-
-			memcpy(broken, text, sizeof(text));
-			broken[at] = *other;
-			json = json_loads(broken, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
-			signature_from_json(&signature, json);
-			assert_true(signature.kinds[0].expected <= 2);
-			assert_true(signature.count <= 2);
-			assert_true(signature.kinds[0].pause_ms >= 0 &&
-				    signature.kinds[0].pause_ms < 3600000);
-			signature_release(&signature);
-		}
-}
-
 static void learn_many(struct signature *signature, uint64_t count)
 {
 	struct named_file *files = memory_new(count * sizeof(*files));
@@ -345,21 +304,6 @@ static void test_many_names(void **state)
 	signature_release(&signature);
 }
 
-static void test_missing(void **state)
-{
-	struct named_file all[] = {{3, 100}, {1, 100}, {2, 100}, {2, 100}};
-	struct named_file some[] = {{2, 1}, {9, 1}, {3, 1}};
-	struct signature signature = {0};
-
-	(void)state;
-	assert_int_equal(signature_missing(&signature, signature.kinds, some, 3), 0);
-	signature_learn(&signature, 1, all, 4, 0);
-	assert_int_equal(signature_missing(&signature, signature.kinds, all, 4), 0);
-	assert_int_equal(signature_missing(&signature, signature.kinds, some, 3), 2);
-	assert_int_equal(signature_missing(&signature, signature.kinds, some, 0), 4);
-	signature_release(&signature);
-}
-
 static void test_hash(void **state)
 {
 	(void)state;
@@ -372,13 +316,8 @@ static void test_hash(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stories),
-		cmocka_unit_test(test_pause),
-		cmocka_unit_test(test_names_that_are_forgotten_take_no_room),
-		cmocka_unit_test(test_hostile_json),
-		cmocka_unit_test(test_broken_json),
-		cmocka_unit_test(test_many_names),
-		cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_stories),      cmocka_unit_test(test_pause),
+		cmocka_unit_test(test_hostile_json), cmocka_unit_test(test_many_names),
 		cmocka_unit_test(test_hash),
 	};
 

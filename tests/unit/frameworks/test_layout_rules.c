@@ -257,40 +257,12 @@ static void test_units(void **state)
 	}
 }
 
-static void test_later(void **state)
-{
-	static const struct {
-		const char *path, *other, *later;
-	} cases[] = {
-		{"checkpoint-5", "checkpoint-9/trainer_state.json", "checkpoint-9"},
-		{"checkpoint-5", "checkpoint-9/model", NULL},
-		{"checkpoint-5", "checkpoint-3/trainer_state.json", NULL},
-		{"a/checkpoint-5", "b/checkpoint-9/trainer_state.json", NULL},
-		{"a/checkpoint-5", "a/checkpoint-10/trainer_state.json", "a/checkpoint-10"},
-		{"model.pt", "checkpoint-10/trainer_state.json", NULL},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct snapshot_file file = {.path = text_copy(cases[i].other)};
-		struct snapshot_files files = {.items = &file, .count = 1};
-		struct layout_view view = {.files = &files};
-		char *later =
-			layout_rules_later_checkpoint(profile_find("hf"), &view, cases[i].path);
-
-		assert_true(text_equal(later, cases[i].later) || (!later && !cases[i].later));
-		free(later);
-		free(file.path);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_the_marker_is_elsewhere),
 		cmocka_unit_test(test_units),
-		cmocka_unit_test(test_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
