@@ -129,17 +129,13 @@ static bool joins_parts(const struct storage *storage, const struct manifest *ma
 	       (taker.choice == GANG_PARTS_ALL && taker.members > 0);
 }
 
-bool gang_choice_is_joined(const struct storage *storage, const struct manifest *manifest)
-{
-	auto_free bool *takes = NULL;
-
-	return joins_parts(storage, manifest, &takes);
-}
-
-json_t *gang_choice_own_about(const struct storage *storage, const struct manifest *manifest)
+json_t *gang_choice_about(struct storage *storage, struct manifest *manifest, struct err *err)
 {
 	uint32_t member = storage->gang.member;
+	auto_free bool *takes = NULL;
 
+	if (!joins_parts(storage, manifest, &takes))
+		return member_view_cut(storage, manifest, err) < 0 ? NULL : manifest->about;
 	if (manifest->part_count == 0)
 		return manifest->about;
 	if (!gang_manifest_is_of(manifest->parts, manifest->part_count, storage->gang.members) ||

@@ -48,11 +48,10 @@ void gang_commit_settled(struct storage *storage, struct cancel *cancel);
 
 /* --- gang_choice.c --- */
 
-/* Whether the parts of several members are to be restored from it, whose head this is. */
-bool gang_choice_is_joined(const struct storage *storage, const struct manifest *manifest);
-
-/* What this member has said about its own part, if it has one with files; else NULL. Borrowed. */
-json_t *gang_choice_own_about(const struct storage *storage, const struct manifest *manifest);
+/* What was said about the files that this process restores of it, whose head this is: where those
+ * of several members are, what this member has said about its own part, if it has one with files.
+ * NULL: nothing; or ERR_UNFIT: it is of another number of members. Borrowed. */
+json_t *gang_choice_about(struct storage *storage, struct manifest *manifest, struct err *err);
 
 /* As job_record_get_manifest(), but as it is to be restored: of a gang's the parts that
  * gang_pick() names, in one directory. `clashes`: names of which one has been

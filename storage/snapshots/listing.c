@@ -134,19 +134,16 @@ json_t *storage_read_about(struct storage *storage, struct snapshot_id id, int64
 			   struct cancel *cancel, struct err *err)
 {
 	auto_(manifest_release) struct manifest manifest = {0};
+	json_t *about;
 
 	*err = (struct err){0};
 	*step = -1;
 	if (job_record_get_known_head(storage, id, &manifest, cancel, err) < 0)
 		return NULL;
-	if (gang_choice_is_joined(storage, &manifest)) {
+	about = json_incref(gang_choice_about(storage, &manifest, err));
+	if (err->kind == ERR_NONE)
 		*step = manifest.step;
-		return json_incref(gang_choice_own_about(storage, &manifest));
-	}
-	if (member_view_cut(storage, &manifest, err) < 0)
-		return NULL;
-	*step = manifest.step;
-	return json_incref(manifest.about);
+	return about;
 }
 
 void snapshot_files_release(struct snapshot_files *files)

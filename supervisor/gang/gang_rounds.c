@@ -318,13 +318,17 @@ bool gang_rounds_may_open(const struct gang_view *view, const struct gang_here *
 			       (here->generation != here->durable && here->step >= 0 && !tried));
 }
 
-/* Of the round's checkpoint this member alone may know it: when it has given its part, or only
- * later, as of one that was under way when the notice came. */
-static bool knows_answer(const struct gang_view *view, const struct gang_here *here)
+/* Of the round's checkpoint this member alone may know it: before it gives its part, since it may
+ * die once that is put; or only later, as of one that was under way when the notice came. */
+static bool knows_answer(const struct gang_view *view, const struct gang_here *here,
+			 const struct gang_round_decision *decision)
 {
-	return view->round.number > 0 && view->round.state != GANG_ROUND_OVER &&
-	       here->given == view->round.number && !here->beside &&
-	       here->given_generation == here->generation && here->saw > view->round.answers;
+	bool takes = decision->action == GANG_TAKE && !decision->older && !view->round.final;
+	bool gave = here->given == view->round.number && !here->beside &&
+		    here->given_generation == here->generation;
+
+	return view->round.number > 0 && view->round.state != GANG_ROUND_OVER && (takes || gave) &&
+	       here->saw > view->round.answers;
 }
 
 /* Once the job has ended, nothing more comes of it. */
@@ -378,7 +382,8 @@ struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
 	int64_t due_ms = here->goes_on_ms + GANG_GOES_ON_MS;
 	bool waits = decision.action == GANG_WAIT || decision.action == GANG_LOOK_AFTER_PART;
 
-	if (waits && !view->over && knows_answer(view, here)) {
+	if ((waits || decision.action == GANG_TAKE) && !view->over &&
+	    knows_answer(view, here, &decision)) {
 		decision = act_in(view, GANG_SAY_ANSWERS);
 		decision.answers = here->saw;
 		return decision;

@@ -126,7 +126,8 @@ static void format_durable(const struct ending *ending, char text[DURABLE_TEXT])
 	int64_t since_ms = ending->restored ? model->launched_ms : model->durable.written_ms;
 	int64_t lost = ending->lost_steps;
 	/* Other members have saved it for this one, which knows nothing of its step. */
-	bool of_others = run->rules->of_gang && !model->any_complete && !ending->restored;
+	bool of_others = run->rules->of_gang && !model->any_complete &&
+			 snapshot_id_compare(run->durable, run->from) != 0;
 	char id[SNAPSHOT_ID_TEXT], step[40] = "", steps[64] = "", age[32];
 
 	snapshot_id_format(run->durable, id);
