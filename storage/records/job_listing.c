@@ -68,26 +68,14 @@ bool job_record_lists_late(const struct storage *storage)
 	return health.lists_late;
 }
 
-/* 1: it is there; 0: it is certainly not. Frees the key. */
-static int exists(struct storage *storage, char *key, struct cancel *cancel, struct err *err)
-{
-	auto_(bytes_release) struct bytes first = {0};
-	auto_free char *own = key;
-	struct store *store = storage->transfer.store;
-	struct err why = {0};
-
-	if (store->ops->get(store, own, 0, 1, &first, cancel, &why) == 0)
-		return 1;
-	return why.kind == ERR_NOT_FOUND ? 0 : err_pass(err, &why);
-}
-
 static int ask_for_confirmation(struct storage *storage, struct lineage_attempt *attempt,
 				struct cancel *cancel, struct err *err)
 {
 	int there = attempt->unconfirmed
-			    ? exists(storage,
-				     job_record_key_attempt(storage, attempt->number, ".confirmed"),
-				     cancel, err)
+			    ? job_record_exists(storage,
+						job_record_key_attempt(storage, attempt->number,
+								       ".confirmed"),
+						cancel, err)
 			    : 0;
 
 	if (there > 0)
@@ -108,7 +96,8 @@ static int ask_for_attempts(struct storage *storage, struct job_listing *listing
 		return -1;
 	for (;;) {
 		int there =
-			exists(storage, job_record_key_attempt(storage, ++number, ""), cancel, err);
+			job_record_exists(storage, job_record_key_attempt(storage, ++number, ""),
+					  cancel, err);
 		size_t at;
 
 		if (there <= 0)
@@ -150,7 +139,8 @@ static int ask_for_snapshots(struct storage *storage, struct job_listing *listin
 		id = lineage_ask_next(&listing->lineage, id);
 		if (snapshot_id_is_none(id))
 			return 0;
-		there = exists(storage, job_record_key_snapshot(storage, id), cancel, err);
+		there = job_record_exists(storage, job_record_key_snapshot(storage, id), cancel,
+					  err);
 		if (there < 0)
 			return -1;
 		if (there > 0)

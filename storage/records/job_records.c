@@ -183,15 +183,21 @@ int job_record_get(struct store *store, const char *key, enum record_kind kind, 
 	return get_record(store, key, kind, &record, body, cancel, err);
 }
 
+int job_record_exists(struct storage *storage, char *key, struct cancel *cancel, struct err *err)
+{
+	auto_(bytes_release) struct bytes first = {0};
+	auto_free char *own = key;
+	struct store *store = storage->transfer.store;
+	struct err why = {0};
+
+	if (store->ops->get(store, own, 0, 1, &first, cancel, &why) == 0)
+		return 1;
+	return why.kind == ERR_NOT_FOUND ? 0 : err_pass(err, &why);
+}
+
 bool job_record_is_forgotten(struct storage *storage, struct snapshot_id id, struct cancel *cancel)
 {
-	auto_free char *key = job_record_key_snapshot(storage, id);
-	auto_json json_t *body = NULL;
-	struct err err = {0};
-
-	return job_record_get(storage->transfer.store, key, RECORD_SNAPSHOT, &body, cancel, &err) <
-		       0 &&
-	       err.kind == ERR_NOT_FOUND;
+	return job_record_exists(storage, job_record_key_snapshot(storage, id), cancel, NULL) == 0;
 }
 
 /* Takes the record, if it is short. */

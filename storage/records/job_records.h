@@ -70,6 +70,8 @@ int job_record_put_asking(struct store *store, const char *key, enum record_kind
 int job_record_get(struct store *store, const char *key, enum record_kind kind, json_t **body,
 		   struct cancel *cancel, struct err *err);
 
+/* 1: it is there; 0: it certainly is not. Frees the key. */
+int job_record_exists(struct storage *storage, char *key, struct cancel *cancel, struct err *err);
 /* The manifest is certainly not there. What vanished while it was read, because its snapshot was
  * forgotten, is not damaged: whoever is about to say so looks here first. */
 bool job_record_is_forgotten(struct storage *storage, struct snapshot_id id, struct cancel *cancel);

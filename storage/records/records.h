@@ -12,8 +12,8 @@
  *	pack_listing.h		lists packs, holds a manifest against that, and sets damaged ones
  *aside lineage.h		PURE: attempts and snapshots -> the chain to continue from
  *	listed_claims.h		reads the claims of the attempts that are listed
- *	own_claim.h		whether the claim of this process still is in the store, and whether
- *				another attempt has taken over (storage_superseded())
+ *	own_claim.h		whether the claim of this process still is in the store
+ *	superseded.c		whether another attempt has taken over (storage_superseded())
  *	entry_list.h		sends and loads the list of a snapshot's files
  */
 #ifndef STORAGE_RECORDS_H

@@ -44,14 +44,9 @@ AUTO(struct collection, collection_release);
 
 /* --- refusals --- */
 
-bool garbage_is_refusal(const struct err *err)
-{
-	return err->kind != ERR_RETRY && err->kind != ERR_CANCELLED;
-}
-
 int garbage_note_refusal(struct forget_refusals *refused, const char *key, struct err *err)
 {
-	if (!garbage_is_refusal(err))
+	if (err->kind == ERR_RETRY || err->kind == ERR_CANCELLED)
 		return err_wrap(err, "cannot remove %s", key);
 	if (refused->count++ == 0)
 		snprintf(refused->first, sizeof(refused->first), "%.180s: %.200s", key, err->text);

@@ -34,8 +34,6 @@ int garbage_collect_packs(struct storage *storage, const struct inventory *inven
 			  struct garbage_result *result, struct forget_refusals *refused,
 			  struct cancel *cancel, struct err *err);
 
-/* PURE. A removal failed with `err`: the store refuses it, and it certainly has not happened. */
-bool garbage_is_refusal(const struct err *err);
 /* The removal of `key` failed with `err`. 0: the store refuses it, which is counted, and it goes on
  * with the others. -1: the store does not answer, or we are to stop. */
 int garbage_note_refusal(struct forget_refusals *refused, const char *key, struct err *err);

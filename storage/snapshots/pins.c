@@ -13,18 +13,13 @@
 static int check_snapshot(struct storage *storage, struct snapshot_id id, struct cancel *cancel,
 			  struct err *err)
 {
-	auto_free char *key = job_record_key_snapshot(storage, id);
-	auto_(bytes_release) struct bytes first = {0};
 	char text[SNAPSHOT_ID_TEXT];
-	struct err own = {0};
+	int there = job_record_exists(storage, job_record_key_snapshot(storage, id), cancel, err);
 
-	if (storage->transfer.store->ops->get(storage->transfer.store, key, 0, 1, &first, cancel,
-					      &own) == 0)
-		return 0;
-	if (own.kind == ERR_NOT_FOUND)
-		return err_set(err, ERR_NOT_FOUND, "job %s has no snapshot %s",
-			       storage->transfer.job, snapshot_id_format(id, text));
-	return err_pass(err, &own);
+	if (there != 0)
+		return there < 0 ? -1 : 0;
+	return err_set(err, ERR_NOT_FOUND, "job %s has no snapshot %s", storage->transfer.job,
+		       snapshot_id_format(id, text));
 }
 
 static json_t *pin_body(struct storage *storage, struct snapshot_id id, bool forgetting)
@@ -132,15 +127,12 @@ int storage_unpin(struct storage *storage, struct snapshot_id id, struct cancel 
 		  struct err *err)
 {
 	auto_free char *key = job_record_key_pin(storage, id);
-	auto_free struct snapshot_id *pins = NULL;
 	char text[SNAPSHOT_ID_TEXT];
-	size_t count, i;
+	int there = job_record_exists(storage, job_record_key_pin(storage, id), cancel, err);
 
-	if (job_records_list_ids(storage, "pins", &pins, &count, cancel, err) < 0)
+	if (there < 0)
 		return -1;
-	for (i = 0; i < count && snapshot_id_compare(pins[i], id) != 0; i++)
-		;
-	if (i == count)
+	if (there == 0)
 		return err_set(err, ERR_NOT_FOUND, "snapshot %s of job %s is not pinned",
 			       snapshot_id_format(id, text), storage->transfer.job);
 	return storage->transfer.store->ops->remove(storage->transfer.store, key, cancel, err);

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/workers.h"
-#include "listing.h"
+#include "snapshots.h"
 #include "storage/gangs/gangs.h"
 #include "storage/records/records.h"
 #include "storage/storage.h"

@@ -51,4 +51,7 @@ int index_warmup(struct storage *storage, struct snapshot_id parent, uint32_t at
 /* Frees what the storage remembers of the manifests that its last inventory has read. */
 void inventory_forget_known(struct storage *storage);
 
+/* Fills `files`, which is empty, as others see them; the manifest has its entries. */
+void listing_add_files(const struct manifest *manifest, struct snapshot_files *files);
+
 #endif
