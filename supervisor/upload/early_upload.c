@@ -122,11 +122,18 @@ static void on_early_upload_done(void *arg)
 		snapshot_queue_start_waiting(early->owner);
 }
 
-void early_upload_start(struct early_upload *early, struct snapshot_id id,
-			struct snapshot_id parent, char **closed, char **open)
+void snapshot_queue_upload_early(struct snapshot_queue *queue, char **closed, char **open)
 {
+	struct early_upload *early = &queue->early_upload;
+
 	release_paths(&early->next);
-	early->next = (struct early_upload_paths){id, parent, closed, open};
+	early->next = (struct early_upload_paths){
+		.id = {queue->options.attempt, queue->sequence + 1},
+		.parent =
+			snapshot_id_is_none(queue->newest) ? queue->options.parent : queue->newest,
+		.closed = closed,
+		.open = open,
+	};
 	atomic_store(&early->renewed, true);
 	if (early->busy)
 		return;
@@ -139,8 +146,8 @@ void early_upload_yield(struct early_upload *early)
 	atomic_store(&early->enough, true);
 }
 
-void early_upload_stop(struct early_upload *early)
+void snapshot_queue_stop_early(struct snapshot_queue *queue)
 {
-	early_upload_yield(early);
-	cancel_raise(&early->cancel);
+	early_upload_yield(&queue->early_upload);
+	cancel_raise(&queue->early_upload.cancel);
 }

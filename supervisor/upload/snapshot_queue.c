@@ -535,20 +535,6 @@ void snapshot_queue_submit(struct snapshot_queue *queue, const struct checkpoint
 		snapshot_queue_start_waiting(queue);
 }
 
-void snapshot_queue_upload_early(struct snapshot_queue *queue, char **closed, char **open)
-{
-	struct snapshot_id next = {queue->options.attempt, queue->sequence + 1};
-	bool none = snapshot_id_is_none(queue->newest);
-
-	early_upload_start(&queue->early_upload, next, none ? queue->options.parent : queue->newest,
-			   closed, open);
-}
-
-void snapshot_queue_stop_early(struct snapshot_queue *queue)
-{
-	early_upload_stop(&queue->early_upload);
-}
-
 bool snapshot_queue_is_busy(const struct snapshot_queue *queue)
 {
 	return queue->running || queue->waiting;
@@ -578,7 +564,7 @@ int64_t snapshot_queue_began_ms(const struct snapshot_queue *queue)
 void snapshot_queue_cancel(struct snapshot_queue *queue)
 {
 	queue->waiting = false;
-	early_upload_stop(&queue->early_upload);
+	snapshot_queue_stop_early(queue);
 	cancel_raise(&queue->cancel);
 }
 

@@ -75,12 +75,13 @@ bool database_copies_exclude(const struct database_copies *copies, const char *p
 /*
  * Uploads large files of a checkpoint that is still being written: closed files, and the parts by
  * which open files grow, for as long as they do. It runs at most once at a time, on the worker that
- * also uploads snapshots, and yields it at once when a snapshot waits. Lives on the loop; nothing
+ * also uploads snapshots, and yields it at once when a snapshot waits. One that runs goes on to
+ * newer paths when it is done with what its files have grown by so far. Lives on the loop; nothing
  * here blocks.
  */
 
 struct early_upload_paths {
-	struct snapshot_id id, parent;
+	struct snapshot_id id, parent; /* of the snapshot that will follow */
 	char **closed, **open;
 };
 
@@ -100,16 +101,8 @@ struct early_upload {
 /* Call after workers_free(), which waits for the running upload. */
 void early_upload_release(struct early_upload *early_upload);
 
-/* `closed`, `open`: relative paths, NULL-terminated; takes ownership. `id` and `parent` are those
- * of the snapshot that will follow. An early upload that runs goes on to these when it is done
- * with what its files have grown by so far. */
-void early_upload_start(struct early_upload *early_upload, struct snapshot_id id,
-			struct snapshot_id parent, char **closed, char **open);
 /* Ends the running upload soon: packs that are under way are still sent. */
 void early_upload_yield(struct early_upload *early_upload);
-/* Ends it at once and for good. Call before workers_free(). */
-void early_upload_stop(struct early_upload *early_upload);
-
 /* A checkpoint's number stands in it once. */
 struct numbers {
 	int64_t *items;

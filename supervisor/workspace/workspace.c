@@ -115,13 +115,8 @@ void workspace_let_go(struct workspace *workspace)
 int workspace_list_files(const struct workspace *workspace, struct snapshot_files *files,
 			 struct err *err)
 {
-	struct err why;
-	auto_close int directory = workspace_open_directory(workspace, &why);
-
-	*files = (struct snapshot_files){0};
-	if (directory < 0)
-		return why.kind == ERR_NOT_FOUND ? 0 : err_set(err, why.kind, "%s", why.text);
-	return file_list_read_at(directory, files, err);
+	return workspace->held > 0 ? file_list_read_at(workspace->held, files, err)
+				   : file_list_read(workspace->directory, files, err);
 }
 
 /* --- our folder: where it is, and whether what lies there is ours --- */
