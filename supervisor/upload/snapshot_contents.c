@@ -6,6 +6,7 @@
 #include "base/held_directory.h"
 #include "base/text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -113,20 +114,20 @@ static void note_match(struct snapshot_run *run, const char *path)
 	path_list_add(&run->matched, text);
 }
 
-static bool has_number(const struct numbers *numbers, int64_t number)
+static bool has_number(const struct path_set *numbers, int64_t number)
 {
-	for (size_t i = 0; i < numbers->count; i++)
-		if (numbers->items[i] == number)
-			return true;
-	return false;
+	char text[24];
+
+	snprintf(text, sizeof(text), "%lld", (long long)number);
+	return path_set_marks(numbers, text);
 }
 
-static void add_number(struct numbers *numbers, int64_t number)
+static void add_number(struct path_set *numbers, int64_t number)
 {
-	if (has_number(numbers, number))
-		return;
-	numbers->items = memory_grow(numbers->items, numbers->count + 1, sizeof(*numbers->items));
-	numbers->items[numbers->count++] = number;
+	char text[24];
+
+	snprintf(text, sizeof(text), "%lld", (long long)number);
+	path_set_mark(numbers, text, 1);
 }
 
 /* Is it a file of the newest complete checkpoint, if something of that was deleted? */

@@ -55,8 +55,8 @@ static void run_free(struct snapshot_run *run)
 	path_set_release(&run->walked.paths);
 	path_list_free(run->read.paths.paths);
 	path_list_free(run->read.texts.paths);
-	free(run->walked.numbers.items);
-	free(run->deleted.items);
+	path_set_release(&run->walked.numbers);
+	path_set_release(&run->deleted);
 	snapshot_files_release(&run->files);
 	pthread_mutex_destroy(&run->mutex);
 	pthread_cond_destroy(&run->answered);

@@ -103,12 +103,6 @@ void early_upload_release(struct early_upload *early_upload);
 
 /* Ends the running upload soon: packs that are under way are still sent. */
 void early_upload_yield(struct early_upload *early_upload);
-/* A checkpoint's number stands in it once. */
-struct numbers {
-	int64_t *items;
-	size_t count;
-};
-
 /* One snapshot. Owned by the worker while it runs. */
 struct snapshot_run {
 	struct snapshot_queue *owner;
@@ -119,10 +113,9 @@ struct snapshot_run {
 	struct snapshot_files files; /* as they were when the descriptors were opened */
 	struct path_list matched;
 	struct {
-		struct path_set paths;
-		struct numbers numbers;
-	} walked;               /* what has a number, when the directory was walked */
-	struct numbers deleted; /* of checkpoints of which a part was gone by then */
+		struct path_set paths, numbers;
+	} walked;                /* what has a number, when the directory was walked */
+	struct path_set deleted; /* the numbers of checkpoints of which a part was gone by then */
 	struct {
 		struct path_list paths, texts;
 	} read;             /* small files with fixed names */
