@@ -407,11 +407,6 @@ void database_copies_make(struct database_copies *copies, struct cancel *cancel)
 	}
 }
 
-int database_copies_directory(const struct database_copies *copies)
-{
-	return copies->workspace->folder;
-}
-
 static const struct database *find_database(const struct database_copies *copies, const char *path)
 {
 	for (size_t i = 0; i < copies->count; i++)
@@ -425,11 +420,19 @@ bool database_copies_include(const struct database_copies *copies, const char *p
 	return find_database(copies, path) != NULL;
 }
 
-const char *database_copies_source(const struct database_copies *copies, const char *path)
+const char *snapshot_database_copy(void *arg, const char *path)
 {
-	const struct database *database = find_database(copies, path);
+	const struct snapshot_run *run = arg;
+	const struct database *database = find_database(&run->owner->databases, path);
 
 	return database ? database->copy : NULL;
+}
+
+int snapshot_database_directory(void *arg)
+{
+	const struct snapshot_run *run = arg;
+
+	return run->owner->databases.workspace->folder;
 }
 
 /* Its name and "-wal", "-shm" or "-journal". */

@@ -241,20 +241,6 @@ bool snapshot_is_running_path(void *arg, const char *path)
 	       database_copies_include(&run->owner->databases, path);
 }
 
-const char *snapshot_database_copy(void *arg, const char *path)
-{
-	struct snapshot_run *run = arg;
-
-	return database_copies_source(&run->owner->databases, path);
-}
-
-int snapshot_database_directory(void *arg)
-{
-	const struct snapshot_run *run = arg;
-
-	return database_copies_directory(&run->owner->databases);
-}
-
 bool snapshot_has_no_live_database(void *arg, const char *path)
 {
 	return snapshot_leaves_out(arg, path) || number_of(arg, path) >= 0;

@@ -61,11 +61,6 @@ void database_copies_remove(struct database_copies *copies);
 
 /* Is the file, which is relative to the directory, a database that was found? */
 bool database_copies_include(const struct database_copies *copies, const char *path);
-/* The copy of the database `path`: its path in database_copies_directory(). NULL: it is no
- * database, or there is no copy of it. Borrowed until the next find or remove. */
-const char *database_copies_source(const struct database_copies *copies, const char *path);
-/* Our folder, held open; borrowed. */
-int database_copies_directory(const struct database_copies *copies);
 /* Is the path not to be in the snapshot: a side file of a database, or a database that could not be
  * copied? */
 bool database_copies_exclude(const struct database_copies *copies, const char *path);
@@ -175,6 +170,14 @@ void snapshot_queue_start(struct snapshot_queue *queue, const struct checkpoint 
  * its round says which one that is. */
 void snapshot_run_lacks_newest(struct snapshot_run *run);
 
+/* --- database_copies.c; `arg` is the struct snapshot_run, for struct save_request --- */
+
+/* The copy of the database `path`, in snapshot_database_directory(). NULL: it is no database, or
+ * there is no copy of it. Borrowed until the next find or remove. */
+const char *snapshot_database_copy(void *arg, const char *path);
+/* Our folder, held open; borrowed. */
+int snapshot_database_directory(void *arg);
+
 /* --- snapshot_contents.c; `arg` is the struct snapshot_run, for struct save_request --- */
 
 /* Is the path no part of this snapshot? */
@@ -200,9 +203,6 @@ bool snapshot_carries_any(void *arg);
  */
 bool snapshot_is_wanted(void *arg, const char *path);
 bool snapshot_is_running_path(void *arg, const char *path);
-/* The copy that stands in for a database; NULL: it is none. */
-const char *snapshot_database_copy(void *arg, const char *path);
-int snapshot_database_directory(void *arg);
 /* What has a number is part of that checkpoint, and at rest when it is complete. */
 bool snapshot_has_no_live_database(void *arg, const char *path);
 /* What was complete when the plan was made, and was not there any more when the directory was

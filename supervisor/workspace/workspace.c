@@ -127,8 +127,9 @@ struct own_folder {
 	char *path;
 	const char *foreign; /* why one that is there is not ours; NULL: it is not there */
 	bool made;
-	char *passed_over; /* DIR.reprieve, which is there and not ours; NULL: that is not so */
-	const char *passed_over_is; /* why */
+	/* "DIR.reprieve is ..., and is not used": it is there, and not ours; NULL: that is not so
+	 */
+	char *passed_over;
 };
 
 static void own_folder_release(struct own_folder *folder)
@@ -231,10 +232,9 @@ static int own_folder_find(const struct workspace *workspace, bool make, struct 
 	*folder = open_outside(workspace, exists ? &status : NULL, make);
 	if (folder->fd >= 0)
 		return 0;
-	if (folder->foreign) {
-		folder->passed_over = steal(&folder->path);
-		folder->passed_over_is = folder->foreign;
-	}
+	if (folder->foreign)
+		folder->passed_over =
+			text_format("%s is %s, and is not used", folder->path, folder->foreign);
 	free(steal(&folder->path));
 	folder->foreign = NULL;
 	return open_inside(workspace, make, folder, err);
@@ -277,16 +277,6 @@ void workspace_follow_link(const struct workspace *workspace)
 		copy_record(&old, &own);
 }
 
-/* Once for a workspace. */
-static void warn_of_passed_over(struct workspace *workspace, const struct own_folder *folder)
-{
-	if (!folder->passed_over || workspace->warned_of_folder)
-		return;
-	workspace->warned_of_folder = true;
-	log_warn("%s is %s, and is not used: %s is used in its place", folder->passed_over,
-		 folder->passed_over_is, folder->path);
-}
-
 int workspace_folder(struct workspace *workspace, struct err *err)
 {
 	auto_(own_folder_release) struct own_folder folder = {.fd = -1};
@@ -294,10 +284,10 @@ int workspace_folder(struct workspace *workspace, struct err *err)
 	if (workspace->beside)
 		return workspace->folder;
 	if (own_folder_find(workspace, true, &folder, err) < 0)
-		return folder.passed_over ? err_wrap(err, "%s is %s, and is not used",
-						     folder.passed_over, folder.passed_over_is)
-					  : -1;
-	warn_of_passed_over(workspace, &folder);
+		return folder.passed_over ? err_wrap(err, "%s", folder.passed_over) : -1;
+	if (folder.passed_over && !workspace->warned_of_folder)
+		log_warn("%s: %s is used in its place", folder.passed_over, folder.path);
+	workspace->warned_of_folder |= folder.passed_over != NULL;
 	/* One that is found anew gets the number of the old one, which other threads may use. */
 	if (workspace->folder <= 0)
 		workspace->folder = steal_fd(&folder.fd);

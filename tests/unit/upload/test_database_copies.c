@@ -26,7 +26,8 @@ struct fixture {
 	char directory[80];
 	char *path; /* of the database, in the directory */
 	struct workspace workspace;
-	struct database_copies copies;
+	struct snapshot_queue queue; /* whose copies they are */
+	struct snapshot_run run;
 };
 
 static void fixture_start(struct fixture *f, const char *name)
@@ -37,12 +38,13 @@ static void fixture_start(struct fixture *f, const char *name)
 	assert_int_equal(file_make_directories(f->directory, 0755, NULL), 0);
 	f->path = text_format("%s/%s", f->directory, name);
 	workspace_init(&f->workspace, f->directory);
-	f->copies.workspace = &f->workspace;
+	f->queue.databases.workspace = &f->workspace;
+	f->run.owner = &f->queue;
 }
 
 static void fixture_stop(struct fixture *f)
 {
-	database_copies_release(&f->copies);
+	database_copies_release(&f->queue.databases);
 	workspace_release(&f->workspace);
 	assert_int_equal(file_remove_tree(f->root, NULL), 0);
 	free(f->path);
@@ -159,9 +161,9 @@ static bool backup_within(struct fixture *f, int64_t left_ms)
 {
 	struct cancel cancel = CANCEL_AT(clock_monotonic_ms() + left_ms);
 
-	database_copies_find(&f->copies, NULL, NULL, NULL);
-	database_copies_make(&f->copies, &cancel);
-	return database_copies_source(&f->copies, strrchr(f->path, '/') + 1);
+	database_copies_find(&f->queue.databases, NULL, NULL, NULL);
+	database_copies_make(&f->queue.databases, &cancel);
+	return snapshot_database_copy(&f->run, strrchr(f->path, '/') + 1);
 }
 
 static bool backup(struct fixture *f)
@@ -355,7 +357,7 @@ static void test_locked_all_the_time(void **state)
 	prepare(&f, "DELETE");
 	holder = start_process(f.path, hold_locked);
 	assert_false(backup_within(&f, 500));
-	assert_true(database_copies_exclude(&f.copies, "study.db"));
+	assert_true(database_copies_exclude(&f.queue.databases, "study.db"));
 	kill_process(holder);
 	assert_true(backup(&f));
 	fixture_stop(&f);
@@ -407,37 +409,37 @@ static void test_copies(void **state)
 	/* Left by a process that was killed. */
 	folder = workspace_path_beside(&f.workspace, "databases", NULL);
 	assert_int_equal(file_make_directories(folder, 0700, NULL), 0);
-	database_copies_find(&f.copies, is_skipped, NULL, NULL);
-	assert_true(database_copies_include(&f.copies, "deep/er/study.db"));
-	assert_true(database_copies_exclude(&f.copies, "deep/er/study.db-wal"));
-	assert_null(database_copies_source(&f.copies, "deep/er/study.db"));
-	assert_false(database_copies_exclude(&f.copies, "truncated.db"));
+	database_copies_find(&f.queue.databases, is_skipped, NULL, NULL);
+	assert_true(database_copies_include(&f.queue.databases, "deep/er/study.db"));
+	assert_true(database_copies_exclude(&f.queue.databases, "deep/er/study.db-wal"));
+	assert_null(snapshot_database_copy(&f.run, "deep/er/study.db"));
+	assert_false(database_copies_exclude(&f.queue.databases, "truncated.db"));
 
 	write_file(&f, "replaced.db", "rows of text, and more");
-	database_copies_make(&f.copies, NULL);
-	assert_true(database_copies_exclude(&f.copies, "replaced.db"));
+	database_copies_make(&f.queue.databases, NULL);
+	assert_true(database_copies_exclude(&f.queue.databases, "replaced.db"));
 	copy = workspace_path_beside(&f.workspace,
-				     database_copies_source(&f.copies, "deep/er/study.db"), NULL);
+				     snapshot_database_copy(&f.run, "deep/er/study.db"), NULL);
 	assert_query(copy, "SELECT n FROM t", "7");
-	assert_false(database_copies_exclude(&f.copies, "deep/er/study.db"));
-	assert_true(database_copies_exclude(&f.copies, "deep/er/study.db-wal"));
-	assert_true(database_copies_exclude(&f.copies, "deep/er/study.db-journal"));
+	assert_false(database_copies_exclude(&f.queue.databases, "deep/er/study.db"));
+	assert_true(database_copies_exclude(&f.queue.databases, "deep/er/study.db-wal"));
+	assert_true(database_copies_exclude(&f.queue.databases, "deep/er/study.db-journal"));
 	/* Damaged: it is left out, with its side files. */
-	assert_null(database_copies_source(&f.copies, "truncated.db"));
-	assert_true(database_copies_exclude(&f.copies, "truncated.db"));
-	assert_true(database_copies_exclude(&f.copies, "truncated.db-wal"));
+	assert_null(snapshot_database_copy(&f.run, "truncated.db"));
+	assert_true(database_copies_exclude(&f.queue.databases, "truncated.db"));
+	assert_true(database_copies_exclude(&f.queue.databases, "truncated.db-wal"));
 	/* Skipped, or no database. */
-	assert_false(database_copies_include(&f.copies, "step-1/state.db"));
-	assert_null(database_copies_source(&f.copies, "step-1/state.db"));
-	assert_false(database_copies_exclude(&f.copies, "step-1/state.db"));
-	assert_false(database_copies_exclude(&f.copies, "step-1/state.db-wal"));
-	assert_null(database_copies_source(&f.copies, "metrics.csv"));
-	assert_false(database_copies_exclude(&f.copies, "metrics.csv-wal"));
+	assert_false(database_copies_include(&f.queue.databases, "step-1/state.db"));
+	assert_null(snapshot_database_copy(&f.run, "step-1/state.db"));
+	assert_false(database_copies_exclude(&f.queue.databases, "step-1/state.db"));
+	assert_false(database_copies_exclude(&f.queue.databases, "step-1/state.db-wal"));
+	assert_null(snapshot_database_copy(&f.run, "metrics.csv"));
+	assert_false(database_copies_exclude(&f.queue.databases, "metrics.csv-wal"));
 
-	database_copies_remove(&f.copies);
+	database_copies_remove(&f.queue.databases);
 	assert_false(file_exists(folder));
-	assert_null(database_copies_source(&f.copies, "deep/er/study.db"));
-	assert_false(database_copies_exclude(&f.copies, "truncated.db"));
+	assert_null(snapshot_database_copy(&f.run, "deep/er/study.db"));
+	assert_false(database_copies_exclude(&f.queue.databases, "truncated.db"));
 	fixture_stop(&f);
 }
 
