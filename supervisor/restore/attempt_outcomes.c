@@ -303,9 +303,3 @@ struct restart_decision restart_rules_decide(const struct attempt_outcome *items
 		decide_start(items, count, &decision);
 	return decision;
 }
-
-bool restart_rules_end_unrecorded(const struct restart_decision *decision,
-				  const struct restart_rules *rules)
-{
-	return rules->max_no_progress > 0 && decision->without_progress > 0;
-}

@@ -107,11 +107,6 @@ struct restart_decision {
 	bool had_wanted;
 };
 
-/* The store has no room to record this attempt: under a limit, it does not start behind one that
- * made no progress, because nobody could count those that follow. */
-bool restart_rules_end_unrecorded(const struct restart_decision *decision,
-				  const struct restart_rules *rules);
-
 /* `items`: the newest first. Without items, the decision is to start. */
 struct restart_decision restart_rules_decide(const struct attempt_outcome *items, size_t count,
 					     const struct restart_rules *rules);

@@ -491,8 +491,10 @@ static int begin_alone(struct start *start, int starts, struct err *err)
 		return 0;
 	if (resume_claim(start, NULL, err) < 0)
 		return -1;
-	if (!result->no_room || !restart_rules_end_unrecorded(&result->attempt_outcomes.decision,
-							      &start->request->rules))
+	/* Under a limit, an attempt that the store has no room to record does not start behind one
+	 * that made no progress, because nobody could count those that follow. */
+	if (!result->no_room || start->request->rules.max_no_progress == 0 ||
+	    result->attempt_outcomes.decision.without_progress == 0)
 		return 1;
 	log_warn("%s", result->full.text);
 	result->attempt_outcomes.decision.action = RESTART_NO_PROGRESS;

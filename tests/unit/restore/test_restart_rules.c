@@ -232,29 +232,12 @@ static void test_a_chosen_snapshot_counts_once(void **state)
 	}
 }
 
-static void test_an_attempt_without_a_record(void **state)
-{
-	static const struct {
-		uint32_t most, without;
-		bool ends;
-	} cases[] = {{0, 0, false}, {0, 9, false}, {3, 0, false}, {3, 1, true}, {3, 2, true}};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct restart_rules rules = {.max_no_progress = cases[i].most};
-		struct restart_decision decision = {.without_progress = cases[i].without};
-
-		assert_int_equal(restart_rules_end_unrecorded(&decision, &rules), cases[i].ends);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_a_job_that_always_dies),
 		cmocka_unit_test(test_a_chosen_snapshot_counts_once),
-		cmocka_unit_test(test_an_attempt_without_a_record),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
