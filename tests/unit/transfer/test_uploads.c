@@ -197,16 +197,16 @@ static void test_a_resting_uploader_keeps_no_memory(void **state)
 	second = pack_uploader_borrow_buffer(uploader, &err);
 	assert_true(first && second && first != second);
 	pack_uploader_return_buffer(uploader, first);
-	assert_non_null(pack_uploader_buffer_data(first));
+	assert_non_null(first->data);
 	pack_uploader_trim(uploader);
-	assert_null(pack_uploader_buffer_data(first));
+	assert_null(first->data);
 	/* Also what comes back later, until it is used again. */
 	pack_uploader_return_buffer(uploader, second);
-	assert_null(pack_uploader_buffer_data(second));
+	assert_null(second->data);
 	first = pack_uploader_borrow_buffer(uploader, &err);
-	assert_non_null(pack_uploader_buffer_data(first));
+	assert_non_null(first->data);
 	pack_uploader_return_buffer(uploader, first);
-	assert_non_null(pack_uploader_buffer_data(first));
+	assert_non_null(first->data);
 	fixture_stop(&f);
 }
 
