@@ -86,8 +86,8 @@ int file_publish_if_absent(const char *temporary, const char *path)
 struct contest {
 	char *name;
 	char *wanting[RACERS];
-	atomic_int arrived, winners;
-	bool unknown; /* they could not be made */
+	atomic_int arrived, winners, error; /* of one who has not got it */
+	bool unknown;                       /* they could not be made */
 };
 
 static void contest_init(struct contest *contest, const char *directory)
@@ -148,36 +148,12 @@ static int refuse_known(const char *directory, struct err *err)
 		       mount.type, *bucket && *bucket != '/' ? bucket : "BUCKET/PREFIX");
 }
 
-/* A passing error is no proof: EIO twice is one, of a file system that has just made the files. */
-static int give_first_name(const struct contest *contest)
+static void take_name(struct contest *contest, size_t index)
 {
-	int result = file_publish_if_absent(contest->wanting[0], contest->name);
-
-	if (result < 0 && errno == EIO)
-		result = file_publish_if_absent(contest->wanting[0], contest->name);
-	return result;
-}
-
-/* *renames: names are given by renames here, not by links. */
-static int prove_in_turn(const char *directory, bool *renames, struct err *err)
-{
-	auto_(contest_release) struct contest contest = {0};
-
-	contest_init(&contest, directory);
-	make_contestants(&contest);
-	if (contest.unknown)
-		return 0;
-	if (give_first_name(&contest) < 0)
-		return errno == EINVAL || errno == EIO
-			       ? refuse_directory("this file system has neither hard links nor "
-						  "renames that spare what is there",
-						  err)
-			       : 0;
-	*renames = !file_exists(contest.wanting[0]);
-	if (file_publish_if_absent(contest.wanting[1], contest.name) == 0)
-		return refuse_directory("this file system gives a name that is taken a second time",
-					err);
-	return 0;
+	if (file_publish_if_absent(contest->wanting[index], contest->name) == 0)
+		atomic_fetch_add(&contest->winners, 1);
+	else
+		atomic_store(&contest->error, errno);
 }
 
 static void race_for_name(void *arg, size_t index)
@@ -187,11 +163,12 @@ static void race_for_name(void *arg, size_t index)
 	atomic_fetch_add(&contest->arrived, 1);
 	for (int i = 0; atomic_load(&contest->arrived) < RACERS && i < YIELDS_MOST; i++)
 		sched_yield();
-	if (file_publish_if_absent(contest->wanting[index], contest->name) == 0)
-		atomic_fetch_add(&contest->winners, 1);
+	take_name(contest, index);
 }
 
-static int prove_at_once(const char *directory, struct err *err)
+/* *renames: names are given by renames here, not by links. An error that passes is no proof, but
+ * EIO twice is one, of a file system that has just made the files. */
+static int hold_contest(const char *directory, bool at_once, bool *renames, struct err *err)
 {
 	auto_(contest_release) struct contest contest = {0};
 
@@ -199,10 +176,21 @@ static int prove_at_once(const char *directory, struct err *err)
 	make_contestants(&contest);
 	if (contest.unknown)
 		return 0;
-	parallel_run(RACERS, race_for_name, &contest);
+	if (at_once)
+		parallel_run(RACERS, race_for_name, &contest);
+	for (size_t i = 0; !at_once && i < RACERS; i++)
+		take_name(&contest, i);
 	if (contest.winners > 1)
-		return refuse_directory("this file system gives one name to two at the same time",
+		return refuse_directory(
+			at_once ? "this file system gives one name to two at the same time"
+				: "this file system gives a name that is taken a second time",
+			err);
+	if (contest.winners == 0 && (contest.error == EINVAL || contest.error == EIO))
+		return refuse_directory("this file system has neither hard links nor renames that "
+					"spare what is there",
 					err);
+	for (size_t i = 0; i < RACERS; i++)
+		*renames = *renames || !file_exists(contest.wanting[i]);
 	return 0;
 }
 
@@ -210,11 +198,11 @@ int file_publish_prove(const char *directory, struct err *err)
 {
 	bool renames = false;
 
-	if (refuse_known(directory, err) < 0 || prove_in_turn(directory, &renames, err) < 0)
+	if (refuse_known(directory, err) < 0 || hold_contest(directory, false, &renames, err) < 0)
 		return -1;
 	/* A link is the same everywhere; such a rename may be made of a look and a rename. */
 	for (int i = 0; renames && i < RACES; i++)
-		if (prove_at_once(directory, err) < 0)
+		if (hold_contest(directory, true, &renames, err) < 0)
 			return -1;
 	return 0;
 }

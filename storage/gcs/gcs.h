@@ -10,7 +10,7 @@
 
 extern const struct store_ops gcs_store_ops;
 
-/* NULL or "" where not set. */
+/* NULL where not set. */
 struct gcs_environment {
 	const char *emulator; /* STORAGE_EMULATOR_HOST: no token */
 	const char *endpoint; /* CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE, as gcloud has it */

@@ -23,11 +23,6 @@
 
 #define ENDPOINT "https://storage.googleapis.com"
 
-static bool text_is_set(const char *text)
-{
-	return text && text[0];
-}
-
 static int read_url(const char *url, struct gcs_address *address, struct err *err)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-_.";
@@ -65,11 +60,11 @@ int gcs_address_read(const char *url, const struct gcs_environment *environment,
 	*address = (struct gcs_address){0};
 	if (read_url(url, address, err) < 0)
 		return -1;
-	if (text_is_set(environment->emulator)) {
+	if (environment->emulator) {
 		address->anonymous = true;
 		return set_endpoint(address, environment->emulator, "STORAGE_EMULATOR_HOST", err);
 	}
-	if (!text_is_set(environment->endpoint)) {
+	if (!environment->endpoint) {
 		address->endpoint = text_copy(ENDPOINT);
 		return 0;
 	}
@@ -426,14 +421,14 @@ static void gcs_close(struct store *store)
 static int init_store(struct gcs_store *gcs, const char *url, struct err *err)
 {
 	const struct gcs_environment environment = {
-		.emulator = getenv("STORAGE_EMULATOR_HOST"),
-		.endpoint = getenv("CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE"),
+		.emulator = text_from_environment("STORAGE_EMULATOR_HOST"),
+		.endpoint = text_from_environment("CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE"),
 	};
-	const char *project = getenv("GOOGLE_CLOUD_QUOTA_PROJECT");
+	const char *project = text_from_environment("GOOGLE_CLOUD_QUOTA_PROJECT");
 
 	if (gcs_address_read(url, &environment, &gcs->address, err) < 0)
 		return -1;
-	if (project && project[0])
+	if (project)
 		gcs->project = text_copy(project);
 	return gcs->address.anonymous
 		       ? 0

@@ -136,10 +136,11 @@ static int presave_files(struct presaving *presaving, struct presave_result *res
 {
 	const struct presave_request *request = presaving->request;
 	struct packing *packing = &presaving->packing;
-	int (*open_tree)(const char *directory, const struct file_tree_choice *choice,
-			 struct file_tree *tree, struct cancel *cancel, struct err *err) =
-		request->growing ? file_tree_open_changing : file_tree_open;
-	struct file_tree_choice choice = {.exclude = is_excluded, .arg = presaving};
+	struct file_tree_choice choice = {
+		.exclude = is_excluded,
+		.changing = request->growing,
+		.arg = presaving,
+	};
 	auto_(file_tree_release) struct file_tree tree = {.root_fd = -1};
 	struct file_reader_request reading = {
 		.tree = &tree,
@@ -152,7 +153,7 @@ static int presave_files(struct presaving *presaving, struct presave_result *res
 		.arg = presaving,
 	};
 
-	if (open_tree(request->directory, &choice, &tree, packing->cancel, err) < 0)
+	if (file_tree_open(request->directory, &choice, &tree, packing->cancel, err) < 0)
 		return -1;
 	file_tree_find_hardlinks(&tree);
 	if (index_warmup(presaving->storage, request->parent, request->id.attempt, packing->cancel,

@@ -14,6 +14,15 @@
 
 /* One chunk of an open file, read to where it is packed. */
 
+struct file_piece {
+	struct entry *entry; /* its file, with room for all chunks */
+	size_t number;       /* of the chunk */
+	int fd;
+	size_t size;
+	bool expected; /* read before, by this process: it is most likely known */
+	bool changed;  /* it was expected, and is another now: filled in */
+};
+
 /* Reads `size` bytes of the piece from `at` on. */
 static int read_piece(const struct file_piece *piece, size_t at, size_t size, uint8_t *room,
 		      bool *torn, struct err *err)
@@ -55,7 +64,13 @@ static int look_at_piece(const struct file_piece *piece, struct packer *packer, 
 	return 0;
 }
 
-int file_piece_pack(struct file_piece *piece, struct packer *packer, bool *torn, struct err *err)
+/*
+ * Reads the piece and packs it, and fills in its chunk. What was read before needs no buffer of a
+ * pack, for which it might wait; if it is not what it was, it is read again and packed. *torn: the
+ * file is shorter by now; the rest counts as zero bytes. Errors of packer_reserve(), or of reading.
+ */
+static int file_piece_pack(struct file_piece *piece, struct packer *packer, bool *torn,
+			   struct err *err)
 {
 	struct chunk *chunk = &piece->entry->chunks[piece->number];
 	uint8_t *room;

@@ -700,8 +700,8 @@ static void read_directory_xattrs(struct file_tree *tree)
 	}
 }
 
-static int open_tree(const char *directory, const struct file_tree_choice *choice, bool settled,
-		     struct file_tree *tree, struct cancel *cancel, struct err *err)
+int file_tree_open(const char *directory, const struct file_tree_choice *choice,
+		   struct file_tree *tree, struct cancel *cancel, struct err *err)
 {
 	static const struct file_tree_choice everything;
 	struct err own = {0};
@@ -714,25 +714,13 @@ static int open_tree(const char *directory, const struct file_tree_choice *choic
 	tree->root_fd = held_directory_open(directory, &own);
 	if (tree->root_fd >= 0 && file_tree_walk(tree, choice, cancel, &own) == 0 &&
 	    open_files(tree, choice, cancel, &own) == 0 &&
-	    (!settled || wait_until_settled(tree, cancel, &own) == 0)) {
+	    (choice->changing || wait_until_settled(tree, cancel, &own) == 0)) {
 		file_tree_remove_dropped(tree);
 		read_directory_xattrs(tree);
 		return 0;
 	}
 	file_tree_release(tree);
 	return err_pass(err, &own);
-}
-
-int file_tree_open(const char *directory, const struct file_tree_choice *choice,
-		   struct file_tree *tree, struct cancel *cancel, struct err *err)
-{
-	return open_tree(directory, choice, true, tree, cancel, err);
-}
-
-int file_tree_open_changing(const char *directory, const struct file_tree_choice *choice,
-			    struct file_tree *tree, struct cancel *cancel, struct err *err)
-{
-	return open_tree(directory, choice, false, tree, cancel, err);
 }
 
 /* --- the freeze --- */

@@ -24,6 +24,9 @@ struct file_tree_choice {
 	 * own. Asked at the freeze. Owned by the callee, until the tree is released. */
 	const char *(*source)(void *arg, const char *path);
 	int (*source_directory)(void *arg);
+	/* The files are written all the time: nothing is waited for, so that a stamp only describes
+	 * the moment. */
+	bool changing;
 	void *arg;
 };
 
@@ -62,10 +65,6 @@ struct file_tree {
  */
 int file_tree_open(const char *directory, const struct file_tree_choice *choice,
 		   struct file_tree *tree, struct cancel *cancel, struct err *err);
-/* The same for files that are written all the time: it does not wait, so a stamp only describes the
- * moment. */
-int file_tree_open_changing(const char *directory, const struct file_tree_choice *choice,
-			    struct file_tree *tree, struct cancel *cancel, struct err *err);
 void file_tree_release(struct file_tree *tree);
 AUTO(struct file_tree, file_tree_release);
 

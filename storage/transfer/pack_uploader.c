@@ -246,11 +246,6 @@ void pack_uploader_interrupt(struct pack_uploader *uploader)
 	pthread_mutex_unlock(&uploader->mutex);
 }
 
-uint8_t *pack_uploader_buffer_data(struct pack_upload *upload)
-{
-	return upload->data;
-}
-
 void pack_uploader_return_buffer(struct pack_uploader *uploader, struct pack_upload *upload)
 {
 	pthread_mutex_lock(&uploader->mutex);

@@ -25,8 +25,10 @@ struct upload_put {
 	int64_t began_ms; /* 0: waiting for bandwidth */
 };
 
+/* A buffer for one pack, and the state of its upload. */
 struct pack_upload {
-	/* mapped while it is used, NULL otherwise; what follows a pack's magic in it is aligned */
+	/* mapped while it is used, NULL otherwise; what follows a pack's magic in it is aligned to
+	 * PACK_UPLOADER_ALIGNMENT bytes */
 	uint8_t *data;
 	enum upload_state state;
 	char *key; /* owned */
@@ -39,9 +41,6 @@ struct pack_upload {
 };
 
 struct pack_uploader;
-
-/* A buffer for one pack, and the state of its upload. */
-struct pack_upload;
 
 /* The uploader of this transfer; a new one if there is none or if it has failed. */
 struct pack_uploader *pack_uploader_get(struct transfer *transfer);
@@ -60,8 +59,6 @@ void pack_uploader_free(struct pack_uploader *uploader);
  * interruption.
  */
 struct pack_upload *pack_uploader_borrow_buffer(struct pack_uploader *uploader, struct err *err);
-/* With it, the payload of a pack is aligned to PACK_UPLOADER_ALIGNMENT bytes. */
-uint8_t *pack_uploader_buffer_data(struct pack_upload *upload);
 /* How long the connections are busy with what is queued behind what is being sent, as far as the
  * last pack shows; 0: not known. */
 int64_t pack_uploader_slack_ms(struct pack_uploader *uploader);

@@ -80,7 +80,7 @@ int packer_reserve(struct packer *packer, size_t size, uint8_t **room, struct er
 		packer->upload = pack_uploader_borrow_buffer(packer->packing->uploader, err);
 		if (!packer->upload)
 			return -1;
-		packer->builder.data = pack_uploader_buffer_data(packer->upload);
+		packer->builder.data = packer->upload->data;
 		pack_begin(&packer->builder);
 		find_room(packer, size);
 	}

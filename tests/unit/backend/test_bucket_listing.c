@@ -1,4 +1,5 @@
-/* Pages of ListObjectsV2. */
+/* Pages of ListObjectsV2 and, as the same reader takes them, of Azure's List Blobs. */
+#include "storage/azure/azure.h"
 #include "storage/backend/bucket_listing.h"
 
 #include "base/cleanup.h"
@@ -14,6 +15,21 @@
 #define ITEM(key, size) \
 	"<Contents><Key>" key "</Key><Size>" size "</Size><ETag>&quot;x&quot;</ETag></Contents>"
 #define URL "<EncodingType>url</EncodingType>"
+#define BLOBS(inner, end)                                                            \
+	"\xEF\xBB\xBF<?xml version=\"1.0\" encoding=\"utf-8\"?><EnumerationResults " \
+	"ServiceEndpoint=\"x\"><Prefix>p/</Prefix><Blobs>" inner "</Blobs>" end      \
+	"</EnumerationResults>"
+#define BLOB(name, size)                                               \
+	"<Blob><Name>" name "</Name><Properties><Content-Length>" size \
+	"</Content-Length><ResourceType>file</ResourceType></Properties></Blob>"
+
+static int read_page(const char *page, const char *prefix, struct store_listing *listing,
+		     char **next, struct err *err)
+{
+	return strstr(page, "<EnumerationResults")
+		       ? azure_listing_read(page, strlen(page), prefix, listing, next, err)
+		       : bucket_listing_read(page, strlen(page), prefix, listing, next, err);
+}
 
 static void test_pages(void **state)
 {
@@ -45,6 +61,12 @@ static void test_pages(void **state)
 		/* The last one counts. */
 		{PAGE("<Contents><Key>p/a</Key><Key>p/b</Key><Size>1</Size><Size>2</Size></Contents>"),
 		 "p/", "b:2 ", NULL},
+		{BLOBS(BLOB("p/a&amp;b", "5") "<BlobPrefix><Name>p/x/</Name></BlobPrefix><Blob>"
+			"<Name>p/d</Name><Properties><Content-Length>0</Content-Length><ResourceType>"
+			"directory</ResourceType></Properties></Blob>" BLOB("p/", "0")
+			BLOB("p/folder/", "0"), "<NextMarker>2!8</NextMarker>"),
+			"p/", "a&b:5 x/:0 ", "2!8"},
+		{BLOBS(BLOB("p/z", "18446744073"), "<NextMarker />"), "p/", "z:18446744073 ", NULL},
 	};
 	// clang-format on
 
@@ -55,8 +77,7 @@ static void test_pages(void **state)
 		auto_free char *next = NULL;
 		struct err err = {0};
 
-		if (bucket_listing_read(rows[i].page, strlen(rows[i].page), rows[i].prefix,
-					&listing, &next, &err) < 0)
+		if (read_page(rows[i].page, rows[i].prefix, &listing, &next, &err) < 0)
 			fail_msg("row %zu: %s", i, err.text);
 		for (size_t j = 0; j < listing.count; j++)
 			bytes_format(&keys, NULL, "%s:%llu ", listing.items[j].key,
@@ -71,22 +92,30 @@ static void test_pages(void **state)
 
 static void test_dates(void **state)
 {
-	static const char text[] =
-		PAGE("<Contents><Key>a</Key><LastModified>1970-01-01T00:00:09.000Z</"
-		     "LastModified><Size>1</Size></Contents>" ITEM(
-			     "b", "1") "<Contents><Key>c</Key><LastModified>once</"
-				       "LastModified><Size>1</Size></"
-				       "Contents>");
-	auto_(store_listing_release) struct store_listing listing = {0};
-	auto_free char *next = NULL;
-	struct err err = {0};
+	static const char *const pages[] = {
+		PAGE("<Contents><Key>a</Key><LastModified>2026-04-11T22:26:58.000Z</LastModified>"
+		     "<Size>1</Size></Contents>" ITEM("b", "1") "<Contents><Key>c</"
+								"Key><LastModified>once</"
+								"LastModified><Size>1</Size>"
+								"</Contents>"),
+		BLOBS("<Blob><Name>a</Name><Properties><Last-Modified>Sat, 11 Apr 2026 22:26:58 "
+		      "GMT</Last-Modified><Content-Length>1</Content-Length></Properties></"
+		      "Blob>" BLOB("b", "1") BLOB("c", "1"),
+		      ""),
+	};
 
 	(void)state;
-	assert_int_equal(bucket_listing_read(text, strlen(text), "", &listing, &next, &err), 0);
-	assert_int_equal(listing.count, 3);
-	assert_int_equal(listing.items[0].modified_ms, 9000);
-	assert_int_equal(listing.items[1].modified_ms, 0);
-	assert_int_equal(listing.items[2].modified_ms, 0);
+	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+		auto_(store_listing_release) struct store_listing listing = {0};
+		auto_free char *next = NULL;
+		struct err err = {0};
+
+		assert_int_equal(read_page(pages[i], "", &listing, &next, &err), 0);
+		assert_int_equal(listing.count, 3);
+		assert_int_equal(listing.items[0].modified_ms, 1775946418000);
+		assert_int_equal(listing.items[1].modified_ms, 0);
+		assert_int_equal(listing.items[2].modified_ms, 0);
+	}
 }
 
 static void test_refused(void **state)
@@ -102,6 +131,12 @@ static void test_refused(void **state)
 		PAGE(ITEM("p/a", "-1")),
 		PAGE(ITEM("p/a", "many")),
 		PAGE(ITEM("elsewhere", "1")),
+		BLOBS("<Blob><Name>p/a</Name></Blob>", ""),
+		BLOBS("<Blob><Properties><Content-Length>1</Content-Length></Properties></Blob>",
+		      ""),
+		BLOBS(BLOB("p/a", "-1"), ""),
+		BLOBS(BLOB("p/a", "1") BLOB("q/a", "1"), ""),
+		"<EnumerationResults><Blobs>" BLOB("p/a", "1"),
 	};
 
 	(void)state;
@@ -110,10 +145,10 @@ static void test_refused(void **state)
 		auto_free char *next = NULL;
 		struct err err = {0};
 
-		if (bucket_listing_read(pages[i], strlen(pages[i]), "p/", &listing, &next, &err) ==
-		    0)
+		if (read_page(pages[i], "p/", &listing, &next, &err) == 0)
 			fail_msg("accepted: %s", pages[i]);
 		assert_int_equal(err.kind, ERR_CORRUPT);
+		assert_int_equal(listing.count, 0);
 	}
 }
 

@@ -14,7 +14,7 @@ static const struct {
 	bool anonymous;
 } rows[] = {
 	{"gs://bucket", {0}, "https://storage.googleapis.com", "", false},
-	{"gs://bucket/a/b/", {"", ""}, "https://storage.googleapis.com", "a/b/", false},
+	{"gs://bucket/a/b/", {0}, "https://storage.googleapis.com", "a/b/", false},
 	{"gs://my.dotted_bucket-1//a", {0}, "https://storage.googleapis.com", "a/", false},
 	{"gs://bucket", {"http://localhost:9000/", NULL}, "http://localhost:9000", "", true},
 	{"gs://bucket", {"localhost:9000", NULL}, "http://localhost:9000", "", true},

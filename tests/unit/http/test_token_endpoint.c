@@ -183,9 +183,27 @@ static void asking(void **state)
 	}
 }
 
+static void what_may_be_a_token(void **state)
+{
+	static const struct {
+		const char *text;
+		bool valid;
+	} rows[] = {
+		{"ya29.a0-_~+/=", true}, {"x", true},          {NULL, false},  {"", false},
+		{"a b", false},          {"a\r\nX: y", false}, {"a\n", false}, {"\x7f", false},
+		{"t\xc3\xb6ken", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (bearer_token_is_valid(rows[i].text) != rows[i].valid)
+			fail_msg("row %zu", i);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_may_be_a_token),
 		cmocka_unit_test(tokens),
 		cmocka_unit_test(words),
 		cmocka_unit_test(asking),

@@ -113,18 +113,11 @@ static struct store *open_store(const char *url, bool create)
 	return store;
 }
 
-static int gather(void *arg, size_t at, const void *data, size_t size, struct err *err)
-{
-	struct bytes *out = arg;
-
-	out->size = at;
-	return bytes_append(out, data, size, err);
-}
-
 static void check_read(struct store *store, const char *key, uint64_t offset, const char *expected)
 {
 	auto_(bytes_release) struct bytes out = {0};
-	const struct store_taker taker = {gather, &out};
+	struct store_gathering gathering = {&out, 0};
+	const struct store_taker taker = {store_gather, &gathering};
 	size_t size = strlen(expected);
 	struct err err = {0};
 
@@ -139,7 +132,8 @@ static void check_read_fails(struct store *store, const char *key, uint64_t offs
 			     enum err_kind kind)
 {
 	auto_(bytes_release) struct bytes out = {0};
-	const struct store_taker taker = {gather, &out};
+	struct store_gathering gathering = {&out, 0};
+	const struct store_taker taker = {store_gather, &gathering};
 	struct err err = {0};
 
 	assert_int_equal(store_read(store, key, offset, size, &taker, NULL, &err), -1);

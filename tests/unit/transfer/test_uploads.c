@@ -182,46 +182,6 @@ static void test_chunks_are_read_to_aligned_places(void **state)
 	fixture_stop(&f);
 }
 
-/* A file that cannot be read fails the save, with its name; one that ends early is torn. */
-static void test_a_piece_that_cannot_be_read(void **state)
-{
-	static const struct {
-		const char *from;
-		size_t size;
-		int result;
-		bool torn;
-	} rows[] = {{"w", 1000, 0, false}, {"w", 1001, 0, true}, {".", 1000, -1, false}};
-	struct fixture f;
-	struct slow_store *slow;
-	struct packing packing = {.id = {1, 1}};
-	struct packer packer;
-
-	(void)state;
-	start(&f, &small_packs, &slow);
-	fixture_write(&f, "w", 1000, 1);
-	packing.transfer = &f.storage->transfer;
-	packing.uploader = pack_uploader_get(packing.transfer);
-	assert_works(packer_init(&packer, &packing, &err));
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		auto_free char *path = text_format("%s/%s", f.source, rows[i].from);
-		auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-		struct chunk chunk = {.codec = CHUNK_RAW};
-		struct entry entry = {.path = "name", .size = rows[i].size, .chunks = &chunk};
-		struct file_piece piece = {.entry = &entry, .fd = fd, .size = rows[i].size};
-		bool torn = false;
-
-		err = (struct err){0};
-		assert_int_equal(file_piece_pack(&piece, &packer, &torn, &err), rows[i].result);
-		assert_int_equal(torn, rows[i].torn);
-		if (rows[i].result < 0) {
-			assert_int_equal(err.os, EISDIR);
-			assert_true(text_starts(err.text, "name: "));
-		}
-	}
-	packer_release(&packer);
-	fixture_stop(&f);
-}
-
 /* Between two saves it is the job's memory. */
 static void test_a_resting_uploader_keeps_no_memory(void **state)
 {
@@ -237,16 +197,16 @@ static void test_a_resting_uploader_keeps_no_memory(void **state)
 	second = pack_uploader_borrow_buffer(uploader, &err);
 	assert_true(first && second && first != second);
 	pack_uploader_return_buffer(uploader, first);
-	assert_non_null(pack_uploader_buffer_data(first));
+	assert_non_null(first->data);
 	pack_uploader_trim(uploader);
-	assert_null(pack_uploader_buffer_data(first));
+	assert_null(first->data);
 	/* Also what comes back later, until it is used again. */
 	pack_uploader_return_buffer(uploader, second);
-	assert_null(pack_uploader_buffer_data(second));
+	assert_null(second->data);
 	first = pack_uploader_borrow_buffer(uploader, &err);
-	assert_non_null(pack_uploader_buffer_data(first));
+	assert_non_null(first->data);
 	pack_uploader_return_buffer(uploader, first);
-	assert_non_null(pack_uploader_buffer_data(first));
+	assert_non_null(first->data);
 	fixture_stop(&f);
 }
 
@@ -325,20 +285,38 @@ static int wait_for_three(struct slow_store *slow, unsigned number, unsigned aga
 	return number > 3 ? 0 : wait_until(&slow->under_way_most, 3, cancel, error);
 }
 
-static void test_packs_are_sent_side_by_side(void **state)
+struct outcome {
+	unsigned under_way_most, buffers, chunks_sent;
+};
+
+/* A save of so many chunks, whose packs are put by `put_pack`; it is whole. */
+static struct outcome save_by(
+	const struct transfer_plan_facts *facts,
+	int (*put_pack)(struct slow_store *slow, unsigned number, unsigned again,
+			struct cancel *cancel, struct err *error),
+	void *arg, size_t chunks)
 {
 	struct fixture f;
 	struct slow_store *slow;
 	struct save_result result;
+	struct outcome outcome;
 
-	(void)state;
-	start(&f, &small_packs, &slow);
-	slow->put_pack = wait_for_three;
-	fixture_write(&f, "w", 16 * CHUNK_SIZE, 1);
+	start(&f, facts, &slow);
+	slow->put_pack = put_pack;
+	slow->arg = arg;
+	fixture_write(&f, "w", chunks * CHUNK_SIZE, 1);
 	assert_works(take_it(&f, &result, NULL));
-	assert_true(atomic_load(&slow->under_way_most) >= 3);
 	fixture_check(&f, (struct snapshot_id){1, 1});
+	outcome = (struct outcome){atomic_load(&slow->under_way_most),
+				   f.storage->transfer.plan.buffers, result.chunks_sent};
 	fixture_stop(&f);
+	return outcome;
+}
+
+static void test_packs_are_sent_side_by_side(void **state)
+{
+	(void)state;
+	assert_true(save_by(&small_packs, wait_for_three, NULL, 16).under_way_most >= 3);
 }
 
 static int linger(struct slow_store *slow, unsigned number, unsigned again, struct cancel *cancel,
@@ -350,25 +328,17 @@ static int linger(struct slow_store *slow, unsigned number, unsigned again, stru
 
 static void test_no_more_buffers_than_allowed(void **state)
 {
-	struct transfer_plan_facts facts = {
+	const struct transfer_plan_facts facts = {
 		.processors = 3,
 		.connections = 8,
 		.memory = 1,
 		.remote = true,
 	};
-	struct fixture f;
-	struct slow_store *slow;
-	struct save_result result;
+	struct outcome outcome = save_by(&facts, linger, NULL, 24);
 
 	(void)state;
-	start(&f, &facts, &slow);
-	slow->put_pack = linger;
-	fixture_write(&f, "w", 24 * CHUNK_SIZE, 1);
-	assert_works(take_it(&f, &result, NULL));
-	assert_true(f.storage->transfer.plan.buffers < 4);
-	assert_true(atomic_load(&slow->under_way_most) <= f.storage->transfer.plan.buffers);
-	fixture_check(&f, (struct snapshot_id){1, 1});
-	fixture_stop(&f);
+	assert_true(outcome.buffers < 4);
+	assert_true(outcome.under_way_most <= outcome.buffers);
 }
 
 /* --- late ones --- */
@@ -387,22 +357,12 @@ static int hang_once(struct slow_store *slow, unsigned number, unsigned again,
 
 static void test_a_late_pack_is_sent_twice(void **state)
 {
-	struct fixture f;
-	struct slow_store *slow;
-	struct save_result result;
 	atomic_uint given_up = 0;
 
 	(void)state;
-	start(&f, &small_packs, &slow);
-	slow->put_pack = hang_once;
-	slow->arg = &given_up;
-	fixture_write(&f, "w", 24 * CHUNK_SIZE, 1);
-	assert_works(take_it(&f, &result, NULL));
+	assert_int_equal(save_by(&small_packs, hang_once, &given_up, 24).chunks_sent, 24);
 	/* It was not waited for to its end. */
 	assert_int_equal(given_up, 1);
-	assert_int_equal(result.chunks_sent, 24);
-	fixture_check(&f, (struct snapshot_id){1, 1});
-	fixture_stop(&f);
 }
 
 /* How long a small pack takes says nothing of a usual one: of those from half its size on, each is
@@ -448,21 +408,12 @@ static int be_late_once(struct slow_store *slow, unsigned number, unsigned again
 
 static void test_the_first_one_may_win_after_all(void **state)
 {
-	struct fixture f;
-	struct slow_store *slow;
-	struct save_result result;
 	atomic_uint failed = 0;
 
 	(void)state;
-	start(&f, &small_packs, &slow);
-	slow->put_pack = be_late_once;
-	slow->arg = &failed;
-	fixture_write(&f, "w", 24 * CHUNK_SIZE, 1);
-	assert_works(take_it(&f, &result, NULL));
+	save_by(&small_packs, be_late_once, &failed, 24);
 	/* Any other one may be late as well, by whatever else the machine does. */
 	assert_true(failed >= 1);
-	fixture_check(&f, (struct snapshot_id){1, 1});
-	fixture_stop(&f);
 }
 
 /* --- failures --- */
@@ -687,7 +638,6 @@ int main(void)
 		cmocka_unit_test(test_what_the_parent_names_is_relied_on_where_it_is_listed),
 		cmocka_unit_test(test_a_listing_that_fails),
 		cmocka_unit_test(test_chunks_are_read_to_aligned_places),
-		cmocka_unit_test(test_a_piece_that_cannot_be_read),
 		cmocka_unit_test(test_a_resting_uploader_keeps_no_memory),
 		cmocka_unit_test(test_who_waits_for_a_buffer_can_be_interrupted),
 		cmocka_unit_test(test_packs_are_sent_side_by_side),
