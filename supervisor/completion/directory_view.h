@@ -1,9 +1,22 @@
-/* What the core needs to know of the checkpoint directory just now: tracker_look() fills it. */
+/* What the core and this folder know of each other as values: how the job ended, and what the core
+ * needs to know of the checkpoint directory just now (tracker_look() fills that). */
 #ifndef DIRECTORY_VIEW_H
 #define DIRECTORY_VIEW_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* How the job ended; it is not over for most of the time. */
+enum job_end {
+	JOB_END_NOT_YET,
+	/* by itself: what it closed, it meant to leave like that, and it counts as complete */
+	JOB_END_CLEAN,
+	/* it was asked, and ended in a way that says nothing: what it closed since counts as
+	 * complete, unless it lacks something, and else what has its signature */
+	JOB_END_ASKED,
+	/* what was not complete before is torn */
+	JOB_END_CRASHED,
+};
 
 struct directory_view {
 	bool saving;   /* a save is under way, or goes on beside its number */

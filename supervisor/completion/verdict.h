@@ -5,6 +5,8 @@
 #ifndef CHECKPOINT_VERDICT_H
 #define CHECKPOINT_VERDICT_H
 
+#include "completion/directory_view.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -49,18 +51,6 @@ enum signature_match {
 	/* all names, but a file is smaller than the one before: a write may have failed */
 	SIGNATURE_SMALLER,
 	SIGNATURE_FULL,
-};
-
-/* How the job ended; it is not over for most of the time. */
-enum job_end {
-	JOB_END_NOT_YET,
-	/* by itself: what it closed, it meant to leave like that, and it counts as complete */
-	JOB_END_CLEAN,
-	/* it was asked, and ended in a way that says nothing: what it closed since counts as
-	 * complete, unless it lacks something, and else what has its signature */
-	JOB_END_ASKED,
-	/* what was not complete before is torn */
-	JOB_END_CRASHED,
 };
 
 /* Of one whose only file was closed by a writer that has died since: is it whole? */

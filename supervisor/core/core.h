@@ -73,13 +73,6 @@ struct child_exit {
 	bool resumes;      /* the profile says that this code means "run me again" */
 };
 
-/* What that means for its last files. */
-enum child_end {
-	CHILD_END_CLEAN,   /* what is closed counts as complete */
-	CHILD_END_ASKED,   /* ... only if it was closed since the request, or has its signature */
-	CHILD_END_CRASHED, /* what was not complete before is torn */
-};
-
 /* How taking an attempt of the job ended. */
 struct claim_event {
 	enum attempt_phase phase;
@@ -272,8 +265,8 @@ void job_step(struct job_model *model, const struct job_rules *rules, const stru
 	      const struct job_event *event, struct job_effects *effects);
 
 /* The job has ended so. Ask before the event, because its last files are judged by it. */
-enum child_end job_child_end(const struct job_model *model, const struct job_rules *rules,
-			     const struct child_exit *child);
+enum job_end job_child_end(const struct job_model *model, const struct job_rules *rules,
+			   const struct child_exit *child);
 
 /* A model of a job that has not started. Its requests are released by request_table_release(). */
 struct job_model job_model_new(const struct job_rules *rules);

@@ -249,8 +249,8 @@ static void on_stop_cancelled(const struct step *step)
 
 /* Is what the job wrote last complete? If the job was asked, its files decide, because trainers end
  * with the same code or signal after a save and after an exception in one. */
-enum child_end job_child_end(const struct job_model *model, const struct job_rules *rules,
-			     const struct child_exit *child)
+enum job_end job_child_end(const struct job_model *model, const struct job_rules *rules,
+			   const struct child_exit *child)
 {
 	bool was_asked = model->facts.told_to_end || model->asking.sent_ms > 0;
 	int code;
@@ -258,19 +258,19 @@ enum child_end job_child_end(const struct job_model *model, const struct job_rul
 	/* SIGKILL, and a signal without a handler, can end the job in the middle of a save. */
 	if (WIFSIGNALED(child->wait_status))
 		return WTERMSIG(child->wait_status) != SIGKILL && job_asked_by_sigterm(model, rules)
-			       ? CHILD_END_ASKED
-			       : CHILD_END_CRASHED;
+			       ? JOB_END_ASKED
+			       : JOB_END_CRASHED;
 	code = WEXITSTATUS(child->mapped_status);
 	/* 75 is EX_TEMPFAIL of sysexits(3): nobody crashes with it. */
 	if (code == 0 || code == EXIT_PREEMPTED)
-		return CHILD_END_CLEAN;
+		return JOB_END_CLEAN;
 	if (!was_asked)
-		return CHILD_END_CRASHED;
+		return JOB_END_CRASHED;
 	/* After a save, TensorFlow exits with 42, and submitit with sys.exit(-1), which is 255. */
 	if (code == 128 + SIGTERM || code == 128 + rules->request_signal || code == 42 ||
 	    code == 255 || child->resumes)
-		return CHILD_END_CLEAN;
-	return CHILD_END_ASKED;
+		return JOB_END_CLEAN;
+	return JOB_END_ASKED;
 }
 
 static void on_child_exited(const struct step *step, const struct child_exit *child)

@@ -43,19 +43,12 @@ static void on_judgement_late(struct timer *timer)
 /* Its last files are judged first, but a disk that hangs does not outlive the deadline. */
 static void judge_last_files(struct job *job, const struct job_event *event)
 {
-	static const enum job_end ends[] = {
-		[CHILD_END_CLEAN] = JOB_END_CLEAN,
-		[CHILD_END_ASKED] = JOB_END_ASKED,
-		[CHILD_END_CRASHED] = JOB_END_CRASHED,
-	};
-	enum child_end end = job_child_end(&job->model, &job->rules, &event->child);
-
 	job->exit.event = *event;
 	job->exit.judged_later = true;
 	job->exit.limit.fired = on_judgement_late;
 	if (job_deadline_ms(job) != CLOCK_NEVER)
 		loop_arm(&job->loop, &job->exit.limit, job_deadline_ms(job));
-	tracker_job_ended(job->tracker, ends[end]);
+	tracker_job_ended(job->tracker, job_child_end(&job->model, &job->rules, &event->child));
 }
 
 #define WRITERS_MOST 64

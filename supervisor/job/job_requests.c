@@ -158,13 +158,10 @@ void job_prepare_requests(struct job *job)
 		.command = job->options->checkpoint_command,
 		.environment = (const char *const *)job->environment.pairs,
 		.page = job->tracker ? tracker_page(job->tracker) : NULL,
-		.callbacks =
-			{
-				.on_request_sending = on_request_sending,
-				.asked = on_request_sent,
-				.on_request_failed = on_request_failed,
-				.writers = job_list_writers,
-				.arg = job,
-			},
+		.sending = on_request_sending,
+		.sent = on_request_sent,
+		.failed = on_request_failed,
+		.writers = job_list_writers,
+		.arg = job,
 	};
 }

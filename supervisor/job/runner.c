@@ -163,22 +163,8 @@ static void say(struct job *job, enum job_sentence sentence, const struct posted
 				 json_pack("{s:s, s:s}", "event", "saving", "path", posted->text));
 }
 
-/* The snapshot queue is there once an attempt is claimed. */
-static void perform_in_store(struct job *job, const struct job_effect *effect)
-{
-	if (!job->snapshots)
-		return;
-	if (effect->kind == JOB_DO_CANCEL)
-		snapshot_queue_cancel(job->snapshots);
-	else if (effect->kind == JOB_DO_SET_COMMIT_DEADLINE)
-		snapshot_queue_set_deadline(job->snapshots, effect->at_ms);
-	else if (effect->kind == JOB_DO_HURRY_STORE)
-		storage_set_urgent(job->resume.storage);
-	else
-		storage_clear_urgent(job->resume.storage);
-}
-
-/* One case for each kind of effect: what takes one call or two stands in it. */
+/* One case for each kind of effect: what takes one call or two stands in it. The snapshot queue is
+ * there once an attempt is claimed. */
 static void perform(struct job *job, const struct job_effect *effect,
 		    const struct posted_event *posted)
 {
@@ -240,13 +226,22 @@ static void perform(struct job *job, const struct job_effect *effect,
 		snapshot_queue_submit(job->snapshots, &job->model.newest);
 		return;
 	case JOB_DO_CANCEL:
-		perform_in_store(job, effect);
+		if (job->snapshots)
+			snapshot_queue_cancel(job->snapshots);
 		cancel_raise(&job->cancel);
 		return;
 	case JOB_DO_SET_COMMIT_DEADLINE:
+		if (job->snapshots)
+			snapshot_queue_set_deadline(job->snapshots, effect->at_ms);
+		return;
 	case JOB_DO_HURRY_STORE:
+		if (job->snapshots)
+			storage_set_urgent(job->resume.storage);
+		return;
 	case JOB_DO_CALM_STORE:
-		return perform_in_store(job, effect);
+		if (job->snapshots)
+			storage_clear_urgent(job->resume.storage);
+		return;
 	case JOB_DO_START_RETENTION:
 		retention_worker_start(job->retention_worker);
 		if (!retention_worker_is_busy(job->retention_worker))

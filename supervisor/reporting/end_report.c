@@ -108,7 +108,7 @@ static void log_ended_event(struct reports *reports, const struct ending *ending
 				 outcome->exit_code, "durable",
 				 ending->has_durable ? snapshot_id_format(run->durable, id) : NULL);
 
-	if (run->model->facts.launched && run->saves) {
+	if (run->model->facts.launched && run->model->attempt == ATTEMPT_CLAIMED) {
 		json_object_set_new(line, "kept", json_seconds(recovery_point_kept_ms(&work)));
 		json_object_set_new(line, "lost", json_seconds(recovery_point_lost_ms(&work)));
 	}

@@ -48,17 +48,14 @@ struct run_facts {
 	const char *store;   /* URL; NULL: none is available */
 	const char *runtime; /* the runtime directory of this run; NULL: there is none */
 	char *const *command;
-	unsigned attempt; /* 0: none is claimed */
-	pid_t pid;        /* of the job */
-	bool saves;       /* an attempt is claimed, so that snapshots can be made */
-	bool fresh;       /* it started from nothing */
-	bool restored;    /* ... from a snapshot; neither: from files that were there */
-	bool goes_back;   /* by --restore: another start with it does so again */
-	bool expected;    /* checkpoints are */
-	bool ask_chosen;  /* by the user: how it is asked */
-	bool asks_by_command;
+	unsigned attempt;    /* 0: none is claimed */
+	pid_t pid;           /* of the job */
+	bool fresh;          /* it started from nothing */
+	bool restored;       /* ... from a snapshot; neither: from files that were there */
+	bool goes_back;      /* by --restore: another start with it does so again */
+	bool expected;       /* checkpoints are */
+	bool ask_chosen;     /* by the user: how it is asked */
 	bool handler_unseen; /* profile_choice */
-	bool of_known_cloud; /* a source is armed whose notices have a usual time */
 	/* Of this attempt, or what it started from; and the latter. */
 	struct snapshot_id durable, from;
 	const struct notice *stop; /* the one that stands; NULL: none */

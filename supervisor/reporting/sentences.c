@@ -61,7 +61,7 @@ static void not_asked(const struct told *told)
 static void cannot_ask(const struct told *told)
 {
 	const struct run_facts *run = &told->run;
-	bool retries = run->model->state == JOB_CHECKPOINTING && !run->asks_by_command;
+	bool retries = run->model->state == JOB_CHECKPOINTING && run->rules->ask != REQUEST_COMMAND;
 	const char *what =
 		retries ? "; if none does in time, its newest complete checkpoint is used" : "";
 
@@ -261,7 +261,7 @@ static void window_too_short(const struct told *told)
 		 text_duration(facts.save_ms, save, sizeof(save)),
 		 text_duration(facts.upload_ms, upload, sizeof(upload)),
 		 text_duration(facts.window_ms, time, sizeof(time)),
-		 run->of_known_cloud ? "of this cloud's notice" : "of --grace");
+		 run->view.usual_window_ms > 0 ? "of this cloud's notice" : "of --grace");
 	event_log_add(told->reports->events, "upload_exceeds_notice", "{s:f, s:f, s:f}",
 		      "save_seconds", (double)facts.save_ms / 1000, "upload_seconds",
 		      (double)facts.upload_ms / 1000, "window_seconds",

@@ -225,7 +225,7 @@ static void add_forecast(const struct run_facts *run, json_t *status)
 	struct preemption_facts facts = run_facts_forecast(run);
 	char loss[120], plan[256];
 
-	if (!run->saves || model->launched_ms <= 0)
+	if (model->attempt != ATTEMPT_CLAIMED || model->launched_ms <= 0)
 		return;
 	json_object_set_new(status, "at_risk_seconds", json_seconds(facts.behind_ms));
 	/* Of what it saves from then on, nothing is made durable: no plan holds. */

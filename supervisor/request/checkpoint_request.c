@@ -16,7 +16,7 @@
 static void report_failure(struct checkpoint_request *request, const char *why)
 {
 	if (!request->failure_reported)
-		request->callbacks.on_request_failed(request->callbacks.arg, why);
+		request->failed(request->arg, why);
 	request->failure_reported = true;
 }
 
@@ -54,8 +54,8 @@ static int select_ranks(const struct checkpoint_request *request, pid_t child,
 		.asked_count = request->asked_count,
 	};
 
-	criteria.writer_count = request->callbacks.writers(request->callbacks.arg, writers,
-							   WRITERS_MOST, &criteria.saver_count);
+	criteria.writer_count =
+		request->writers(request->arg, writers, WRITERS_MOST, &criteria.saver_count);
 	/* The root is ourselves, because ranks whose launcher has died are our children. */
 	if (process_tree_read(getpid(), PROCESS_TREE_FULL, &tree, err) < 0)
 		return -1;
@@ -96,7 +96,7 @@ static bool send_signal(struct checkpoint_request *request)
 		return false;
 	}
 	if (selection.count > 0 && request->asked_count == 0) {
-		request->callbacks.on_request_sending(request->callbacks.arg);
+		request->sending(request->arg);
 		request->sent_ms = clock_monotonic_ms();
 	}
 	sent = signal_ranks(request, &selection);
@@ -106,8 +106,7 @@ static bool send_signal(struct checkpoint_request *request)
 		memcpy(request->asked + request->asked_count, selection.ranks,
 		       sent * sizeof(*request->asked));
 		request->asked_count += sent;
-		request->callbacks.asked(request->callbacks.arg, selection.ranks, sent,
-					 selection.expected);
+		request->sent(request->arg, selection.ranks, sent, selection.expected);
 	} else if (request->asked_count == 0) {
 		report_failure(request, selection.count ? "the process to ask has just ended"
 							: selection.reason);
@@ -123,14 +122,14 @@ static void start_command(struct checkpoint_request *request)
 	auto_free char **environment = child_variables(request->environment, NULL);
 	int failed;
 
-	request->callbacks.on_request_sending(request->callbacks.arg);
+	request->sending(request->arg);
 	failed = program_start(argv, environment, NULL, 0, &request->command_pid);
 	if (failed) {
 		request->command_pid = 0;
 		report_failure(request, strerror(failed));
 		return;
 	}
-	request->callbacks.asked(request->callbacks.arg, NULL, 0, 0);
+	request->sent(request->arg, NULL, 0, 0);
 }
 
 static size_t count_polling(const struct checkpoint_request *request)
@@ -145,12 +144,12 @@ static bool raise_flag(struct checkpoint_request *request)
 
 	if (!request->by_flag) {
 		request->by_flag = true;
-		request->callbacks.on_request_sending(request->callbacks.arg);
+		request->sending(request->arg);
 		if (request->page)
 			progress_page_request(request->page);
 	}
 	if (polling > 0)
-		request->callbacks.asked(request->callbacks.arg, NULL, 0, polling);
+		request->sent(request->arg, NULL, 0, polling);
 	else
 		report_failure(request, "no process of it asks reprieve_requested() yet");
 	return polling > 0;

@@ -91,22 +91,6 @@ void rank_selection_make(const struct process_tree *tree, const struct rank_crit
 void rank_selection_release(struct rank_selection *selection);
 AUTO(struct rank_selection, rank_selection_release);
 
-struct checkpoint_request_callbacks {
-	/* The request is about to be sent: later writes of the job may answer it. A fast job
-	 * answers before `asked` is called. */
-	void (*on_request_sending)(void *arg);
-	/* The request was sent to `ranks` (none for a command). Called again for ranks that were
-	 * not ready the first time. `expected`: how many are to get it in the end. */
-	void (*asked)(void *arg, const struct rank *ranks, size_t count, size_t expected);
-	/* The request could not be sent; `why` is a sentence. Called at most once for each request.
-	 * Further tries follow if they can succeed. */
-	void (*on_request_failed)(void *arg, const char *why);
-	/* Fills in the PIDs of processes that have written checkpoints; returns their number.
-	 * *savers: of these, the first ones have saved before (struct rank_criteria). */
-	size_t (*writers)(void *arg, pid_t *pids, size_t most, size_t *savers);
-	void *arg;
-};
-
 struct checkpoint_request {
 	struct loop *loop;
 	/* not REQUEST_AUTO: set REQUEST_SIGNAL, SIGTERM and `may_flag` instead */
@@ -117,7 +101,20 @@ struct checkpoint_request {
 	const char *command;
 	const char *const *environment; /* "NAME=value" for the command; borrowed */
 	struct progress_page *page;     /* has the flag; NULL: there is none */
-	struct checkpoint_request_callbacks callbacks;
+
+	/* The request is about to be sent: later writes of the job may answer it. A fast job
+	 * answers before `sent` is called. */
+	void (*sending)(void *arg);
+	/* The request was sent to `ranks` (none for a command). Called again for ranks that were
+	 * not ready the first time. `expected`: how many are to get it in the end. */
+	void (*sent)(void *arg, const struct rank *ranks, size_t count, size_t expected);
+	/* The request could not be sent; `why` is a sentence. Called at most once for each request.
+	 * Further tries follow if they can succeed. */
+	void (*failed)(void *arg, const char *why);
+	/* Fills in the PIDs of processes that have written checkpoints; returns their number.
+	 * *savers: of these, the first ones have saved before (struct rank_criteria). */
+	size_t (*writers)(void *arg, pid_t *pids, size_t most, size_t *savers);
+	void *arg;
 
 	/* the members below are private, except `by_flag` */
 	struct timer retry_timer;
@@ -133,7 +130,7 @@ struct checkpoint_request {
 	bool by_flag;
 };
 
-/* Sends a new request. The caller has set all members of `request` down to `callbacks`. `child`:
+/* Sends a new request. The caller has set all members of `request` down to `arg`. `child`:
  * the job's main process. Reads /proc: some 20 us for each process of the machine. */
 void checkpoint_request_start(struct checkpoint_request *request, pid_t child);
 /* Would this signal, sent now, reach a process that handles it? Reads /proc as well. */
@@ -145,7 +142,7 @@ bool checkpoint_request_has_signalled(const struct checkpoint_request *request, 
 void checkpoint_request_stop(struct checkpoint_request *request);
 void checkpoint_request_release(struct checkpoint_request *request);
 /* A process was reaped. True: it was the checkpoint command; a failure of it is reported through
- * `on_request_failed`. */
+ * `failed`. */
 bool checkpoint_request_reaped(struct checkpoint_request *request, pid_t pid, int status);
 
 /* --- rank_progress.c --- */

@@ -436,32 +436,32 @@ static void test_how_the_end_is_judged(void **state)
 	static const struct {
 		int status, mapped;
 		bool asked, told, resumes;
-		enum child_end end;
+		enum job_end end;
 	} rows[] = {
-		{EXITS(0), EXITS(0), false, false, false, CHILD_END_CLEAN},
-		{EXITS(75), EXITS(75), false, false, false, CHILD_END_CLEAN},
-		{EXITS(1), EXITS(1), false, false, false, CHILD_END_CRASHED},
-		{SIGKILL, SIGKILL, true, true, true, CHILD_END_CRASHED},
+		{EXITS(0), EXITS(0), false, false, false, JOB_END_CLEAN},
+		{EXITS(75), EXITS(75), false, false, false, JOB_END_CLEAN},
+		{EXITS(1), EXITS(1), false, false, false, JOB_END_CRASHED},
+		{SIGKILL, SIGKILL, true, true, true, JOB_END_CRASHED},
 		/* It had no handler for it, or was asked by another. */
-		{SIGTERM, SIGTERM, true, true, true, CHILD_END_CRASHED},
-		{SIGTERM, SIGTERM, false, true, true, CHILD_END_CRASHED},
+		{SIGTERM, SIGTERM, true, true, true, JOB_END_CRASHED},
+		{SIGTERM, SIGTERM, false, true, true, JOB_END_CRASHED},
 		/* Its way to say that it has saved. */
-		{EXITS(42), EXITS(42), true, false, false, CHILD_END_CLEAN},
-		{EXITS(42), EXITS(42), false, false, false, CHILD_END_CRASHED},
-		{EXITS(255), EXITS(255), false, true, false, CHILD_END_CLEAN},
-		{EXITS(255), EXITS(255), false, false, false, CHILD_END_CRASHED},
-		{EXITS(143), EXITS(143), false, true, false, CHILD_END_CLEAN},
-		{EXITS(138), EXITS(138), true, false, false, CHILD_END_CLEAN},
-		{EXITS(138), EXITS(138), false, false, false, CHILD_END_CRASHED},
-		{EXITS(9), EXITS(9), true, false, true, CHILD_END_CLEAN},
-		{EXITS(1), EXITS(1), true, false, false, CHILD_END_ASKED},
-		{EXITS(128), EXITS(128), true, false, false, CHILD_END_ASKED},
-		{EXITS(2), EXITS(2), false, true, false, CHILD_END_ASKED},
-		{EXITS(130), EXITS(130), true, true, false, CHILD_END_ASKED},
+		{EXITS(42), EXITS(42), true, false, false, JOB_END_CLEAN},
+		{EXITS(42), EXITS(42), false, false, false, JOB_END_CRASHED},
+		{EXITS(255), EXITS(255), false, true, false, JOB_END_CLEAN},
+		{EXITS(255), EXITS(255), false, false, false, JOB_END_CRASHED},
+		{EXITS(143), EXITS(143), false, true, false, JOB_END_CLEAN},
+		{EXITS(138), EXITS(138), true, false, false, JOB_END_CLEAN},
+		{EXITS(138), EXITS(138), false, false, false, JOB_END_CRASHED},
+		{EXITS(9), EXITS(9), true, false, true, JOB_END_CLEAN},
+		{EXITS(1), EXITS(1), true, false, false, JOB_END_ASKED},
+		{EXITS(128), EXITS(128), true, false, false, JOB_END_ASKED},
+		{EXITS(2), EXITS(2), false, true, false, JOB_END_ASKED},
+		{EXITS(130), EXITS(130), true, true, false, JOB_END_ASKED},
 		/* As a shell says it of its child's. */
-		{EXITS(139), EXITS(139), true, false, false, CHILD_END_ASKED},
-		{EXITS(139), EXITS(139), false, false, false, CHILD_END_CRASHED},
-		{EXITS(139), EXITS(0), false, false, false, CHILD_END_CLEAN},
+		{EXITS(139), EXITS(139), true, false, false, JOB_END_ASKED},
+		{EXITS(139), EXITS(139), false, false, false, JOB_END_CRASHED},
+		{EXITS(139), EXITS(0), false, false, false, JOB_END_CLEAN},
 	};
 
 	(void)state;
@@ -490,14 +490,14 @@ static void test_the_end_by_a_signal_that_it_handles(void **state)
 
 	(void)state;
 	model.asking.sent_ms = 1;
-	assert_int_equal(job_child_end(&model, &rules, &child), CHILD_END_ASKED);
+	assert_int_equal(job_child_end(&model, &rules, &child), JOB_END_ASKED);
 	child.wait_status = SIGABRT;
-	assert_int_equal(job_child_end(&model, &rules, &child), CHILD_END_ASKED);
+	assert_int_equal(job_child_end(&model, &rules, &child), JOB_END_ASKED);
 	child.wait_status = SIGKILL;
-	assert_int_equal(job_child_end(&model, &rules, &child), CHILD_END_CRASHED);
+	assert_int_equal(job_child_end(&model, &rules, &child), JOB_END_CRASHED);
 	model.asking.by_flag = true;
 	child.wait_status = SIGTERM;
-	assert_int_equal(job_child_end(&model, &rules, &child), CHILD_END_CRASHED);
+	assert_int_equal(job_child_end(&model, &rules, &child), JOB_END_CRASHED);
 }
 
 /* --- what changes nothing --- */

@@ -130,7 +130,7 @@ static void start(struct told_run *run, unsigned so)
 	model->durable.step = so & NUMBER_IS_HELD ? 50 : 40;
 	run->facts.goes_back = so & GOES_BACK;
 	run->rules.flush_ms = 90000;
-	run->facts.saves = true;
+	run->model.attempt = ATTEMPT_CLAIMED;
 	run->facts.store = so & NO_STORE ? NULL : "file:///store";
 	run->facts.durable =
 		so & NOTHING_DURABLE ? (struct snapshot_id){0} : (struct snapshot_id){3, 12};

@@ -14,7 +14,7 @@ static void test_a_run_that_has_not_begun(void **state)
 
 	(void)state;
 	told_start(&run);
-	run.facts.saves = true;
+	run.model.attempt = ATTEMPT_CLAIMED;
 	status = status_report(&run.reports, LOOK_AT_PROCESSES, NULL);
 	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
 		assert_null(json_object_get(status, absent[i]));
@@ -37,7 +37,8 @@ static void test_a_run_under_way(void **state)
 	run.model.launched_ms = 1;
 	run.model.any_complete = true;
 	run.model.newest = (struct checkpoint){.step = 6, .completed_ms = 1};
-	run.facts.saves = run.facts.view.child_running = run.facts.view.uploading = true;
+	run.model.attempt = ATTEMPT_CLAIMED;
+	run.facts.view.child_running = run.facts.view.uploading = true;
 	run.facts.view.bytes_done = 10;
 	run.facts.view.bytes_total = 40;
 	run.facts.stop = &stop;

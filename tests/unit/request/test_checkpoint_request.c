@@ -95,11 +95,11 @@ static void test_a_signal_was_sent_before_the_process_got_it(void **state)
 		.method = REQUEST_SIGNAL,
 		.signal = SIGTERM,
 		.whom = PROFILE_TARGET_ALL,
-		.callbacks = {.on_request_sending = on_sending,
-			      .asked = on_asked,
-			      .on_request_failed = on_failed,
-			      .writers = no_writers,
-			      .arg = &asked},
+		.sending = on_sending,
+		.sent = on_asked,
+		.failed = on_failed,
+		.writers = no_writers,
+		.arg = &asked,
 	};
 	pid_t pid = start_job();
 	struct loop loop;
