@@ -184,8 +184,9 @@ int source_table_select(const char *sources, const char *deadline,
 		if (add_named_source(name, colon ? colon : "", environment, table, err) < 0)
 			return -1;
 	}
-	return deadline && *deadline ? add_named_source("deadline", deadline, environment, table, err)
-				     : 0;
+	return deadline && *deadline
+		       ? add_named_source("deadline", deadline, environment, table, err)
+		       : 0;
 }
 
 void source_table_release(struct source_table *table)

@@ -29,8 +29,8 @@ void contents_free(struct contents *contents)
 	path_list_free(contents->run.matched.paths);
 	path_list_free(contents->run.read.paths.paths);
 	path_list_free(contents->run.read.texts.paths);
-	free(contents->run.walked.numbers.items);
-	free(contents->run.deleted.items);
+	path_set_release(&contents->run.walked.numbers);
+	path_set_release(&contents->run.deleted);
 	database_copies_release(&contents->queue.databases);
 	workspace_release(&contents->workspace);
 	free(contents);
