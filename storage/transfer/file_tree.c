@@ -3,12 +3,12 @@
 #include "base/beneath.h"
 #include "base/file.h"
 #include "base/held_directory.h"
-#include "base/network_fs.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -413,12 +413,19 @@ static struct file_stamp stamp_of(const struct stat *status)
 	};
 }
 
-/* Do the file's times come from CLOCK_REALTIME_COARSE of this machine? */
+/* Do the file's times come from CLOCK_REALTIME_COARSE of this machine, in nanoseconds? */
 static bool is_of_our_clock(int fd)
 {
+	static const uint32_t known[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,  BTRFS_SUPER_MAGIC,
+					 TMPFS_MAGIC,      F2FS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC};
 	struct statfs system;
 
-	return fstatfs(fd, &system) == 0 && !network_fs_name((uint32_t)system.f_type);
+	if (fstatfs(fd, &system) < 0)
+		return false;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if ((uint32_t)system.f_type == known[i])
+			return true;
+	return false;
 }
 
 /* Whether a write from now on may leave the stamp as it is. `fd`: the file or its directory. */
