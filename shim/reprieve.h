@@ -112,6 +112,8 @@ static int reprieve__off;
 #define REPRIEVE__ANONYMOUS MAP_ANONYMOUS
 #else
 #define REPRIEVE__ANONYMOUS 0x20
+#endif
+#ifndef MADV_NORMAL
 int madvise(void *start, size_t length, int advice);
 #endif
 #define REPRIEVE__WIPEONFORK 18

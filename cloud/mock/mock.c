@@ -261,6 +261,8 @@ static int control_fault(struct mock *mock, json_t *body, struct err *err)
 {
 	const char *text = json_text_or(body, "fault", NULL);
 
+	if (!text && json_object_size(body) > 0)
+		return err_set(err, ERR_INVALID, "no \"fault\" is named");
 	pthread_mutex_lock(&mock->mutex);
 	json_array_clear(mock->faults);
 	pthread_mutex_unlock(&mock->mutex);

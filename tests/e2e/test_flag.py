@@ -176,8 +176,8 @@ int main(void)
 """
 
 
-@pytest.mark.parametrize("language", [("cc", "-xc", "-std=gnu99"), ("cc", "-xc", "-std=c99"), ("c++", "-xc++", "-std=c++11")],
-                         ids=lambda words: words[-1])
+@pytest.mark.parametrize("language", [("cc", "-xc", "-std=gnu99"), ("cc", "-xc", "-std=c99"), ("c++", "-xc++", "-std=c++11"),
+                                      ("musl-gcc", "-xc", "-std=c99")], ids=lambda words: f"{words[0]} {words[-1]}")
 def test_the_header_asks_and_answers(place, language):
     compiler, *flags = language
     if not shutil.which(compiler):

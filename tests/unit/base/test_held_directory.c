@@ -7,6 +7,8 @@
 
 #include "unit.h"
 
+#include "without_openat2.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,7 +247,7 @@ static void test_which_folder_is_used(void **state)
 	}
 }
 
-int main(void)
+static int run_all(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_links_of_this_user_are_followed, begin, end),
@@ -261,4 +263,9 @@ int main(void)
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(void)
+{
+	return run_with_and_without_openat2(run_all);
 }
