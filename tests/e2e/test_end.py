@@ -1,6 +1,7 @@
 """What the end says of a run: finished, to be run again, or not durable; and that it is so."""
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -255,6 +256,19 @@ worker.start()
 worker.join()
 """ % how, options=QUICK)
     assert run.wait() == 0 and "has sent SIGTERM" not in run.err, run
+
+
+def test_sigterm_from_outside_to_many_processes_is_said_once(place):
+    run = place.run(PYTHON, "-c", TOP + """
+workers = [subprocess.Popen([sys.executable, "-c", "print('ready', flush=True); import time; time.sleep(600)"]) for _ in range(3)]
+print("workers", *[worker.pid for worker in workers], flush=True)
+for worker in workers:
+    worker.wait()
+""", options=QUICK)
+    wait_for("they run", lambda: run.out.count("ready") == 3 and "workers" in run.out, process=run.process)
+    for pid in re.search("workers (.*)", run.out).group(1).split():
+        os.kill(int(pid), signal.SIGTERM)
+    assert run.wait() == 0 and run.err.count("has sent SIGTERM to process") == 1, run
 
 
 # Saves by a temporary name for the first time when SIGTERM comes, and ends with that code, or once more of the signal.
