@@ -321,6 +321,7 @@ void job_note_late_commit(struct job_model *model)
 {
 	model->snapshots.durable_generation = model->newest.generation;
 	model->snapshots.any_durable = true;
+	model->waiting_ms = 0;
 	set_durable(model, &model->newest);
 }
 

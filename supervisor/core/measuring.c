@@ -152,33 +152,50 @@ void note_save_ended(const struct step *step)
 
 /* --- how far durability is behind --- */
 
-static void arm_risk(const struct step *step)
+/* When a checkpoint has waited for too long to become durable; CLOCK_NEVER: none waits. */
+static int64_t behind_at_ms(const struct job_model *model)
 {
-	struct job_model *model = step->model;
+	int64_t patience_ms = BEHIND_TIMES_USUAL * model->measured.upload_ms;
+
+	if (model->waiting_ms == 0)
+		return CLOCK_NEVER;
+	return model->waiting_ms + (patience_ms > BEHIND_LEAST_MS ? patience_ms : BEHIND_LEAST_MS) +
+	       1;
+}
+
+bool job_is_upload_behind(const struct job_model *model, int64_t now_ms)
+{
+	return now_ms >= behind_at_ms(model);
+}
+
+static int64_t risk_at_ms(const struct job_model *model)
+{
 	int64_t worth_ms =
 		preemption_forecast_warn_ms(model->durable.gap_ms, model->measured.risk_said);
 
-	if (model->attempt == ATTEMPT_CLAIMED && model->launched_ms > 0 && worth_ms != INT64_MAX)
-		arm(step, TIMER_RISK, at_risk_since_ms(model) + worth_ms);
+	return worth_ms == INT64_MAX ? CLOCK_NEVER : at_risk_since_ms(model) + worth_ms;
+}
+
+void arm_risk(const struct step *step)
+{
+	const struct job_model *model = step->model;
+	int64_t behind_ms = model->measured.behind_said ? CLOCK_NEVER : behind_at_ms(model);
+	int64_t risk_ms = risk_at_ms(model);
+
+	if (model->attempt == ATTEMPT_CLAIMED && model->launched_ms > 0)
+		arm(step, TIMER_RISK, behind_ms < risk_ms ? behind_ms : risk_ms);
 }
 
 void on_risk_due(const struct step *step)
 {
 	struct job_model *model = step->model;
+	int64_t now_ms = step->view->now_ms;
 
 	if (model->state == JOB_RUNNING && !model->snapshots.superseded && model->facts.managed)
 		say(step, SAY_AT_RISK);
-	model->measured.risk_said++;
+	model->measured.behind_said |= job_is_upload_behind(model, now_ms);
+	model->measured.risk_said += now_ms >= risk_at_ms(model);
 	arm_risk(step);
-}
-
-bool job_is_upload_behind(const struct job_model *model, int64_t now_ms)
-{
-	int64_t patience_ms = BEHIND_TIMES_USUAL * model->measured.upload_ms;
-
-	if (patience_ms < BEHIND_LEAST_MS)
-		patience_ms = BEHIND_LEAST_MS;
-	return model->waiting_ms > 0 && now_ms - model->waiting_ms > patience_ms;
 }
 
 static void warn_if_window_too_short(const struct step *step)
@@ -206,6 +223,7 @@ void note_durable(const struct step *step, const struct checkpoint *checkpoint)
 		model->durable.gap_ms = now_ms - model->durable.committed_ms;
 	model->durable.committed_ms = now_ms;
 	model->measured.risk_said = 0;
+	model->measured.behind_said = false;
 	model->waiting_ms = newest ? 0 : now_ms;
 	warn_if_window_too_short(step);
 	arm_risk(step);

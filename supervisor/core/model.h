@@ -318,6 +318,7 @@ struct job_model {
 		struct checkpoint_interval interval; /* every_ms 0: none */
 		struct interruption_history past;    /* earlier attempts */
 		unsigned risk_said;                  /* warnings since the last commit */
+		bool behind_said;                    /* and that the store falls behind */
 		bool window_said;
 	} measured;
 };

@@ -283,6 +283,7 @@ static void take_newest(const struct step *step, const struct checkpoint *checkp
 	model->newest.completed_ms = step->view->now_ms;
 	if (model->waiting_ms == 0)
 		model->waiting_ms = model->newest.completed_ms;
+	arm_risk(step);
 }
 
 void on_complete(const struct step *step, const struct job_event *event)

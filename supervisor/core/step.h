@@ -142,6 +142,7 @@ void note_durable(const struct step *step, const struct checkpoint *checkpoint);
 /* The interval begins now: the job was asked for another reason. */
 void restart_interval(const struct step *step);
 void on_interval_due(const struct step *step);
+void arm_risk(const struct step *step);
 void on_risk_due(const struct step *step);
 
 #endif

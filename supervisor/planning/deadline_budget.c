@@ -198,21 +198,23 @@ const char *preemption_forecast_format_plan(const struct preemption_facts *facts
 	static const char *const plans[] = {
 		[PREEMPTION_SAVE] = "a fresh checkpoint",
 		[PREEMPTION_AWAIT_SAVE] = "wait for the save in progress",
-		[PREEMPTION_AWAIT_NEXT] = "wait for the next save, due in ",
+		[PREEMPTION_AWAIT_NEXT] = "wait for the next save, due ",
 		[PREEMPTION_AWAIT_FIRST] = "wait for the first save, which may come in time",
 		[PREEMPTION_FINISH_UPLOAD] = "upload the newest complete checkpoint",
 	};
 	static const char trains_on[] = "the job trains on until no further save is due in time; "
-					"the next one is due in ";
+					"the next one is due ";
 	enum preemption_plan plan = preemption_forecast_choose(facts);
+	int64_t due_ms = preemption_forecast_next_save_ms(facts);
 	bool next = plan == PREEMPTION_AWAIT_NEXT, uploads = plan == PREEMPTION_FINISH_UPLOAD;
-	char due[32], save[32], upload[32], window[32];
+	char due[48] = "now", time[32], save[32], upload[32], window[32];
 
 	if (plan == PREEMPTION_NOTHING) {
 		snprintf(buffer, capacity, "plan: %s", why_nothing(facts));
 		return buffer;
 	}
-	text_duration(preemption_forecast_next_save_ms(facts), due, sizeof(due));
+	if (due_ms > 0)
+		snprintf(due, sizeof(due), "in %s", text_duration(due_ms, time, sizeof(time)));
 	snprintf(buffer, capacity, "plan: %s%s%s%s (save takes %s, upload %s; the notice gives %s)",
 		 next && facts->trains_on ? trains_on : plans[plan], next ? due : "",
 		 uploads && facts->can_ask ? ", then try a fresh one" : "",

@@ -242,12 +242,19 @@ static void log_torn_files(const struct run_facts *run, const struct torn_files 
 		 many ? "of the first: " : "", torn->why, many ? "them" : "it");
 }
 
+static bool has_written_nothing(const struct ending *ending)
+{
+	return !ending->run->model->any_complete && ending->end->directory_is_empty &&
+	       !ending->has_durable;
+}
+
 /* What the exit code says is durable, is not. */
 static void log_work_lost(const struct reports *reports, const struct ending *ending)
 {
 	const struct run_facts *run = ending->run;
 	const struct outcome_facts *facts = &run->model->facts;
 	const char *how = facts->noticed ? "preempted" : "ended";
+	const char *elsewhere = reports->save_place.elsewhere;
 	auto_free char *why = why_not_durable(reports, ending), *local = local_text(ending);
 	int code = ending->end->outcome.exit_code;
 	char durable[DURABLE_TEXT];
@@ -265,11 +272,11 @@ static void log_work_lost(const struct reports *reports, const struct ending *en
 		log_error("preempted before the job was started: what it saved last was not seen "
 			  "in the store. Run the same command again (exit %d)",
 			  code);
-	else if (!run->model->any_complete && ending->end->directory_is_empty &&
-		 !ending->has_durable)
-		log_error("%s, and the newest work is NOT durable: the job has not saved yet: "
-			  "nothing was written to %s (exit %d)",
-			  how, run->directory, code);
+	else if (has_written_nothing(ending))
+		log_error("%s, and the newest work is NOT durable: the job has %s%s: nothing was "
+			  "written to %s (exit %d)",
+			  how, elsewhere ? "saved elsewhere, as " : "not saved yet",
+			  elsewhere ? elsewhere : "", run->directory, code);
 	else
 		log_error("%s, and the newest work is NOT durable%s; durable: %s (exit %d)%s", how,
 			  why, durable, code, local);
@@ -341,10 +348,13 @@ static void say_end(const struct reports *reports, const struct ending *ending)
 void report_end(struct reports *reports, const struct run_facts *run, const struct end_facts *end)
 {
 	struct ending ending = ending_of(run, end);
+	bool unsaved = end->outcome.kind == OUTCOME_NOT_DURABLE;
 
 	if (run->model->facts.launched) {
 		log_torn_files(run, end->torn);
-		save_place_say_at_end(reports, run, end->outcome.kind == OUTCOME_NOT_DURABLE);
+		/* The last line says it, and the job's run has said what helps. */
+		if (!unsaved || !has_written_nothing(&ending))
+			save_place_say_at_end(reports, run, unsaved);
 	}
 	log_ended_event(reports, &ending);
 	say_end(reports, &ending);

@@ -272,10 +272,14 @@ static void at_risk(const struct told *told)
 {
 	const struct job_model *model = told->run.model;
 	struct preemption_facts facts = run_facts_forecast(&told->run);
-	char text[120];
+	char text[120], durable[48] = "";
 
-	log_warn("%s%s%s", preemption_forecast_format_loss(&facts, text, sizeof(text)),
-		 model->durable.written_ms > 0 ? "" : ": nothing is durable yet",
+	if (model->durable.written_ms == 0)
+		text_set(durable, sizeof(durable), ": nothing is durable yet");
+	else if (model->durable.step >= 0)
+		snprintf(durable, sizeof(durable), "; durable: step %lld",
+			 (long long)model->durable.step);
+	log_warn("%s%s%s", preemption_forecast_format_loss(&facts, text, sizeof(text)), durable,
 		 job_is_upload_behind(model, told->run.view.now_ms)
 			 ? "; the upload has fallen behind"
 			 : "");

@@ -54,6 +54,7 @@ void rank_progress_observe(struct rank_progress *progress, struct rank_progress_
 		item->moved_ms = now_ms;
 	item->cpu_ticks = sample->cpu_ticks;
 	item->switches = sample->switches;
+	item->state = sample->state;
 }
 
 size_t rank_progress_saving(const struct rank_progress *progress)
@@ -97,8 +98,12 @@ static struct rank_counts count_ranks(const struct rank_progress *progress, int6
 /* Why, as far as /proc shows. A constant. */
 static const char *late_reason(const struct rank_progress_item *item, int64_t now_ms)
 {
+	if (item->state == 'T' || item->state == 't')
+		return "it is stopped";
+	if (item->state == 'D')
+		return "it hangs in the kernel, as for a disk";
 	if (!item->delivered)
-		return "it has not got the signal yet";
+		return "it blocks the signal";
 	return now_ms - item->moved_ms >= STILL_MS ? "it waits in one long call"
 						   : "it has got the signal, and goes on";
 }

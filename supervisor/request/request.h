@@ -166,6 +166,7 @@ struct rank_progress_item {
 	int64_t asked_ms;
 	uint64_t cpu_ticks, switches;
 	int64_t moved_ms; /* the last sample in which its main thread had run; 0: none yet */
+	char state;       /* of its main thread, as /proc has it */
 	bool gone, delivered, saving;
 	bool writes; /* it, or a process that it started, wrote a checkpoint before it was asked */
 };
@@ -245,11 +246,12 @@ enum sigterm_hold_verdict {
 };
 
 struct held_process {
-	pid_t pid;
+	pid_t pid, sender; /* 0: the sender is unknown */
 	uint64_t start_time;
-	bool sender_ours; /* the sender is a process of the job */
-	bool for_ours;    /* it replaces one that we sent: see sigterm_hold_add() */
-	int64_t held_ms;  /* held back for so long, without the time in which we were stalled */
+	bool sender_ours;    /* the sender is a process of the job */
+	bool sender_outside; /* certainly not; one that has ended was perhaps of the job */
+	bool for_ours;       /* it replaces one that we sent: see sigterm_hold_add() */
+	int64_t held_ms;     /* held back for so long, without the time in which we were stalled */
 };
 
 struct sigterm_hold {
@@ -261,7 +263,7 @@ struct sigterm_hold {
 	size_t count;
 	bool active;  /* else nothing is held back any more */
 	bool noticed; /* there is a stop notice */
-	bool said;
+	bool said, said_meant;
 };
 
 /* PURE. The decision for one process. */

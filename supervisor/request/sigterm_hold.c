@@ -21,14 +21,28 @@ enum sigterm_hold_verdict sigterm_hold_decide(const struct sigterm_hold *sigterm
 							   : SIGTERM_HOLD_RELEASE;
 }
 
-/* A process that holds no SIGTERM any more ignores this one: the shim knows it by its value. */
-static void deliver_sigterm(const struct held_process *process)
+/* A process that holds no SIGTERM any more ignores this one: the shim knows it by its value. False:
+ * the process has ended. */
+static bool deliver_sigterm(const struct held_process *process)
 {
 	const union sigval take_it = {.sival_int = SHIM_RELEASE_VALUE};
 
 	log_debug("process %d gets its SIGTERM", (int)process->pid);
-	if (process_start_time(process->pid) == process->start_time)
-		sigqueue(process->pid, SIGTERM, take_it);
+	return process_start_time(process->pid) == process->start_time &&
+	       sigqueue(process->pid, SIGTERM, take_it) == 0;
+}
+
+static void tell_meant(struct sigterm_hold *sigterm_hold, const struct held_process *process)
+{
+	char sender[40] = "another program";
+
+	if (process->sender > 0)
+		snprintf(sender, sizeof(sender), "process %d", (int)process->sender);
+	if (!sigterm_hold->said_meant)
+		log_note("%s has sent SIGTERM to process %d of the job, which is no notice (to "
+			 "preempt the job, send it to process %d)",
+			 sender, (int)process->pid, (int)getpid());
+	sigterm_hold->said_meant = true;
 }
 
 static void decide_held_processes(struct sigterm_hold *sigterm_hold)
@@ -47,12 +61,10 @@ static void decide_held_processes(struct sigterm_hold *sigterm_hold)
 		process.held_ms += awake_ms;
 		verdict = sigterm_hold_decide(sigterm_hold, &process);
 		if (verdict == SIGTERM_HOLD_RELEASE) {
-			deliver_sigterm(&process);
 			/* Not what the job does to itself, or what was held back at a notice. */
-			if (sigterm_hold->active && !process.sender_ours && !process.for_ours)
-				log_note("process %d of the job was sent SIGTERM, which is no "
-					 "notice (to preempt the job, send it to process %d)",
-					 (int)process.pid, (int)getpid());
+			if (deliver_sigterm(&process) && sigterm_hold->active &&
+			    process.sender_outside && !process.for_ours)
+				tell_meant(sigterm_hold, &process);
 			continue;
 		}
 		waits |= verdict == SIGTERM_HOLD_WAIT;
@@ -85,8 +97,10 @@ void sigterm_hold_start(struct sigterm_hold *sigterm_hold, struct loop *loop,
 
 void sigterm_hold_add(struct sigterm_hold *sigterm_hold, pid_t pid, pid_t sender, bool for_ours)
 {
+	struct process_sample sample;
 	struct held_process process = {
 		.pid = pid,
+		.sender = sender,
 		.start_time = process_start_time(pid),
 		.for_ours = for_ours,
 	};
@@ -103,6 +117,8 @@ void sigterm_hold_add(struct sigterm_hold *sigterm_hold, pid_t pid, pid_t sender
 		}
 	/* Soon, since a sender may have nothing else to do. What has ended is below nobody. */
 	process.sender_ours = sender > 0 && process_is_below(sender, getpid());
+	process.sender_outside =
+		sender <= 0 || (!process.sender_ours && process_read_sample(sender, &sample));
 	sigterm_hold->processes = memory_grow(sigterm_hold->processes, sigterm_hold->count + 1,
 					      sizeof(*sigterm_hold->processes));
 	if (sigterm_hold->count == 0)

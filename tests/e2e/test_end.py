@@ -1,6 +1,7 @@
 """What the end says of a run: finished, to be run again, or not durable; and that it is so."""
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -8,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from harness import EXIT_CONFIGURATION, EXIT_DURABLE, EXIT_NOT_DURABLE, LIMIT, PYTHON, REPRIEVE, die_with_parent, one_line, wait_for
+from harness import EXIT_CONFIGURATION, EXIT_DURABLE, EXIT_NOT_DURABLE, LIMIT, PYTHON, REPRIEVE, die_with_parent, kill_quietly, one_line, wait_for
 
 TRAINER = str(Path(__file__).resolve().parent / "trainer.py")
 QUICK = ("--quiet-time", "150ms")
@@ -255,6 +256,32 @@ worker.start()
 worker.join()
 """ % how, options=QUICK)
     assert run.wait() == 0 and "has sent SIGTERM" not in run.err, run
+
+
+def test_sigterm_from_outside_to_many_processes_is_said_once(place):
+    run = place.run(PYTHON, "-c", TOP + """
+workers = [subprocess.Popen([sys.executable, "-c", "print('ready', flush=True); import time; time.sleep(600)"]) for _ in range(3)]
+print("workers", *[worker.pid for worker in workers], flush=True)
+for worker in workers:
+    worker.wait()
+""", options=QUICK)
+    wait_for("they run", lambda: run.out.count("ready") == 3 and "workers" in run.out, process=run.process)
+    for pid in re.search("workers (.*)", run.out).group(1).split():
+        os.kill(int(pid), signal.SIGTERM)
+    assert run.wait() == 0 and run.err.count("has sent SIGTERM to process") == 1, run
+
+
+@pytest.mark.parametrize("end", ["", "/"])
+def test_an_earlier_run_that_goes_on_is_named(place, end):
+    """However its store is written: what it saves is in no snapshot."""
+    first = place.run("sleep", "600", options=QUICK)
+    pid = first.wait_for_event("launched")["pid"]
+    kill_quietly(first.pid)
+    first.wait()
+    again = place.run("true", options=QUICK, directory=place.path / "other", store=place.store + end)
+    again.wait()
+    kill_quietly(pid)
+    assert f"still runs here (process {pid})" in again.err, again
 
 
 # Saves by a temporary name for the first time when SIGTERM comes, and ends with that code, or once more of the signal.

@@ -118,6 +118,10 @@ static void test_what_waits_has_its_time(void **state)
 	     "start(signal) due.interval:never due.risk:now+600000",
 	     "start(none) complete(1) fails(ERR_RETRY) now=now+60000 late:0 now=now+1 late:1 complete(2) late:1",
 	     "start(none) complete(1) upload_ms=100000 now=now+300000 late:0 now=now+1 late:1 durable late:0",
+	     /* It is said once, but not where nothing will be saved any more. */
+	     "start(none) complete(1) fails(ERR_RETRY) due.risk:now+60001 now=now+60001 t.risk +say.at_risk "
+	     "due.risk:launched_at+600000",
+	     "start(none) complete(1) fails(ERR_EXISTS) now=now+60001 t.risk -say.at_risk",
 	     /* Much work is not durable: it is said of a job that saves, while something can be done about it, and
 	      * later and later. */
 #define RISK "now=now+600000 t.risk due.risk:launched_at+1200000 "

@@ -233,6 +233,8 @@ static const struct {
 	{{NO_SAVE, .save_gap_ms = 10000, .since_save_ms = 6000, .window_ms = 29000, QUICK},
 		"plan: wait for the next save, due in 4.0 s; the job cannot be asked for a fresh one (save takes 300 ms, "
 		"upload 85 ms; the notice gives 29 s)"},
+	{{NO_SAVE, .save_gap_ms = 10000, .since_save_ms = 10000, .window_ms = 29000, QUICK},
+		"plan: wait for the next save, due now; the job"},
 	{{NO_SAVE, .save_gap_ms = 10000, .since_save_ms = 6000, .window_ms = 29000, QUICK, .trains_on = true},
 		"plan: the job trains on until no further save is due in time; the next one is due in 4.0 s; the job "},
 	{{NO_SAVE, .unsaved_for_ms = 12000, .window_ms = 29000, NOT_MEASURED},

@@ -230,8 +230,9 @@ static void test_what_was_saved_elsewhere(void **state)
 		{OUTCOME_NOT_DURABLE, true, false, false, "/out/step-5.pt",
 		 "nothing of this run is durable: the job has saved in /out", "set --checkpoint"},
 		{OUTCOME_NOT_DURABLE, true, true, false, "/out/step-5.pt",
-		 "the job has not saved yet: nothing was written to /checkpoints (exit 0)\n",
-		 "set --checkpoint"},
+		 "the job has saved elsewhere, as /out/step-5.pt: nothing was written to "
+		 "/checkpoints (exit 0)\n",
+		 "nothing of this run"},
 		/* The last line names what is durable, as what it started from. */
 		{OUTCOME_FINISHED, true, false, true, "/out/step-5.pt",
 		 "nothing new is durable: the job has saved in /out, and nothing in /checkpoints",

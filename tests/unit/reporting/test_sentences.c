@@ -80,6 +80,7 @@ static void check_number(const struct told_run *run, const char *name, double nu
 static void test_the_numbers_of_events(void **state)
 {
 	struct told_run run;
+	const char *log;
 
 	(void)state;
 	told_start(&run);
@@ -92,8 +93,14 @@ static void test_the_numbers_of_events(void **state)
 	check_number(&run, "save_seconds", 3);
 	check_number(&run, "upload_seconds", 8);
 	check_number(&run, "window_seconds", 10);
-	HEARD(report_sentence(&run.reports, SAY_AT_RISK, NULL, NULL));
+	log = HEARD(report_sentence(&run.reports, SAY_AT_RISK, NULL, NULL));
+	assert_non_null(strstr(log, "would lose 500 ms: nothing is durable yet\n"));
 	check_number(&run, "seconds", 0.5);
+	run.model.durable.written_ms = 1;
+	run.model.durable.step = 40;
+	run.model.waiting_ms = 1;
+	log = HEARD(report_sentence(&run.reports, SAY_AT_RISK, NULL, NULL));
+	assert_non_null(strstr(log, "; durable: step 40; the upload has fallen behind\n"));
 	HEARD(report_sentence(&run.reports, SAY_DURABLE, NULL, &snapshot));
 	check_number(&run, "seconds", 8);
 	check_number(&run, "bytes", 3 << 20);

@@ -20,6 +20,8 @@
 #define STEPPING 'n'  /* delivered, and it sleeps again and again */
 #define SAVING 's'
 #define GONE 'x'
+#define STOPPED 't'
+#define IN_KERNEL 'd'
 #define WRITER 'W' /* as WAITING, and it wrote the checkpoint before */
 
 struct scene {
@@ -85,7 +87,11 @@ static const struct scene scenes[] = {
 		{"ccc", "sss", "sxs"},
 		{"3/3 ranks asked in 0.0 s", "3/3 ranks asked in 0.0 s, 3 saving", NULL}},
 	{.name = "its signal waits", {0, 6000}, {"p", "p"},
-		{NULL, "rank 0 has not begun to save for 6 s (it has not got the signal yet)"}},
+		{NULL, "rank 0 has not begun to save for 6 s (it blocks the signal)"}},
+	{.name = "it is stopped", {0, 6000}, {"t", "t"},
+		{NULL, "rank 0 has not begun to save for 6 s (it is stopped)"}},
+	{.name = "it hangs", {0, 6000}, {"d", "d"},
+		{NULL, "rank 0 has not begun to save for 6 s (it hangs in the kernel, as for a disk)"}},
 	{.name = "processes without numbers", {0, 1500}, {"cc", "ss"},
 		{"2/2 processes asked in 0.0 s", "2/2 processes asked in 0.0 s, 2 saving"},
 			.unnumbered = true},
@@ -97,6 +103,9 @@ static void observe(struct rank_progress *rank_progress, size_t index, char lett
 	struct process_sample sample = {
 		.cpu_ticks = letter == COMPUTING || letter == PENDING ? (uint64_t)now_ms + 1 : 0,
 		.switches = letter == STEPPING ? (uint64_t)now_ms + 1 : 0,
+		.state = letter == STOPPED     ? 'T'
+			 : letter == IN_KERNEL ? 'D'
+					       : 'S',
 		.pending = letter == PENDING ? process_signal_bit(SIGUSR1) : 0,
 	};
 
