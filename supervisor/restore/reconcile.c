@@ -876,7 +876,8 @@ static void mark_torn_saves(const struct path_list *list, const struct reconcile
 
 		if (!front_may_stay(front))
 			continue;
-		path_set_mark(saves, save, SAVE_ASKED);
+		if (asks)
+			path_set_mark(saves, save, SAVE_ASKED);
 		if (!facts || (asks && lacks(facts, list, path)) || !stays(facts, path, front))
 			path_set_mark(saves, save, SAVE_TORN);
 	}

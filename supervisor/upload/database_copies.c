@@ -43,11 +43,16 @@ enum {
 	PATIENCE_MOST_MS = 5000,
 	PATIENCE_PART = 10,
 	WHOLE_PART = 4,
+	/* A copy may take longer than that: the first few changes during one start it anew. */
+	RENEWED_MOST = 3,
 	/* Writers are held up for this long. Python's sqlite3 waits for a lock for 5 s. */
 	HELD_MOST_MS = 2000,
-	/* Where SQLite's locks are (https://sqlite.org/src/file/src/os.h, SHARED_FIRST). */
+	/* Where SQLite's locks are: in the database (https://sqlite.org/src/file/src/os.h,
+	 * SHARED_FIRST), and in the index of a log (https://sqlite.org/walformat.html,
+	 * WAL_READ_LOCK(4)). */
 	LOCK_START = 0x40000002,
 	LOCK_LENGTH = 510,
+	INDEX_LOCK = 120 + 3 + 4,
 	/* A result beside 0 and -1: the files changed meanwhile. */
 	LOOK_AGAIN = 1
 };
@@ -65,6 +70,7 @@ struct database_copy {
 /* By which two looks at a database are compared. */
 struct database_look {
 	struct stat status;
+	off_t log_size;
 	bool has_log;
 	char log[LOG_HEADER_SIZE];
 };
@@ -88,36 +94,47 @@ static int wait_for_others(const struct database_copy *copy, struct err *err)
 		       : cancel_sleep(copy->cancel, PAUSE_MS, err);
 }
 
-/*
- * The lock under which SQLite reads: while it is held, nobody writes to the database but a
- * checkpoint of the log. It belongs to the descriptor. False: somebody is writing. Where there are
- * no such locks, the comparison of two looks must do.
- */
-static bool set_lock(const struct database_copy *copy, short type)
+/* A lock under which SQLite reads. It belongs to the descriptor. False: somebody keeps us from it.
+ * Where there are no such locks, the comparison of two looks must do. */
+static bool set_lock(int fd, short type, off_t start, off_t length)
 {
 	struct flock lock = {
 		.l_type = type,
 		.l_whence = SEEK_SET,
-		.l_start = LOCK_START,
-		.l_len = LOCK_LENGTH,
+		.l_start = start,
+		.l_len = length,
 	};
 
-	return fcntl(copy->fd, F_OFD_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES);
+	return fcntl(fd, F_OFD_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES);
 }
 
 static void unlock_writers(struct database_copy *copy)
 {
 	if (copy->locked_ms > 0)
-		(void)set_lock(copy, F_UNLCK);
+		(void)set_lock(copy->fd, F_UNLCK, LOCK_START, LOCK_LENGTH);
 	copy->locked_ms = 0;
 }
 
+/* While it is held, nobody writes to the database but a checkpoint of the log. */
 static int lock_writers(struct database_copy *copy, struct err *err)
 {
-	while (!set_lock(copy, F_RDLCK))
+	while (!set_lock(copy->fd, F_RDLCK, LOCK_START, LOCK_LENGTH))
 		if (wait_for_others(copy, err) < 0)
 			return -1;
 	copy->locked_ms = clock_monotonic_ms();
+	return 0;
+}
+
+/* While it is held, the log does not begin anew; writers and checkpoints go on. The caller closes
+ * the index, which a log of a single process does not have. */
+static int lock_log(const struct database_copy *copy, int *index, struct err *err)
+{
+	auto_free char *name = text_format("%s-shm", copy->from);
+
+	*index = beneath_open(copy->from_directory, name, O_RDONLY | O_NONBLOCK, 0);
+	while (*index >= 0 && !set_lock(*index, F_RDLCK, INDEX_LOCK, 1))
+		if (wait_for_others(copy, err) < 0)
+			return -1;
 	return 0;
 }
 
@@ -126,12 +143,15 @@ static int look_at_files(const struct database_copy *copy, struct database_look 
 {
 	auto_free char *log = text_format("%s-wal", copy->from);
 	auto_close int fd = beneath_open(copy->from_directory, log, O_RDONLY | O_NONBLOCK, 0);
+	struct stat status;
 
 	*look = (struct database_look){0};
 	if (beneath_status(copy->from_directory, copy->from, &look->status) < 0)
 		return err_os(err, errno, "%s", copy->from);
 	look->has_log =
 		fd >= 0 && pread(fd, look->log, sizeof(look->log), 0) == (ssize_t)sizeof(look->log);
+	if (look->has_log && fstat(fd, &status) == 0)
+		look->log_size = status.st_size;
 	return 0;
 }
 
@@ -156,14 +176,15 @@ static bool belong_together(const struct database_copy *copy, const struct datab
 }
 
 /* The copy must not be what fills the job's disk. */
-static int check_space(const struct database_copy *copy, const struct stat *database,
+static int check_space(const struct database_copy *copy, const struct database_look *look,
 		       struct err *err)
 {
+	uint64_t needed = (uint64_t)look->status.st_size + (uint64_t)look->log_size;
 	struct statvfs space;
 
 	if (fstatvfs(copy->to_directory, &space) < 0)
 		return err_os(err, errno, "%s", copy->absolute);
-	if ((uint64_t)database->st_size > (uint64_t)space.f_bavail * space.f_frsize / 2)
+	if (needed > (uint64_t)space.f_bavail * space.f_frsize / 2)
 		return err_set(err, ERR_NO_SPACE, "there is too little space for a copy at %s",
 			       copy->absolute);
 	return 0;
@@ -205,18 +226,31 @@ static int copy_side(struct database_copy *copy, const char *suffix, struct err 
 	return copy_content(copy, in, to, err);
 }
 
-static size_t count_open(const struct stat *file)
+/* -1: /proc is not there. */
+static int count_open(const struct stat *file)
 {
 	auto_(walk_close) struct walk walk = {0};
 	struct stat status;
-	size_t count = 0;
+	int count = 0;
 	uint64_t fd;
 
-	(void)walk_open(&walk, "/proc/self/fd", 0);
+	if (walk_open(&walk, "/proc/self/fd", 0) < 0)
+		return -1;
 	while (walk_next(&walk))
 		count += text_to_u64(walk.name, INT_MAX, &fd) && fstat((int)fd, &status) == 0 &&
 			 status.st_dev == file->st_dev && status.st_ino == file->st_ino;
 	return count;
+}
+
+/* Without /proc, where its path leads must do. */
+static bool has_opened(const char *absolute, const struct stat *file, int count_before)
+{
+	struct stat named;
+	int count = count_open(file);
+
+	return count < 0 ? stat(absolute, &named) == 0 && named.st_dev == file->st_dev &&
+				   named.st_ino == file->st_ino
+			 : count > count_before;
 }
 
 /* SQLite rolls back what had begun, and moves what had been committed from the log into the copy.
@@ -225,15 +259,14 @@ static int recover_copy(const struct database_copy *copy, struct err *err)
 {
 	auto_(sqlite3_close) sqlite3 *database = NULL;
 	struct stat file;
-	size_t before;
-	int result;
+	int before, result;
 
 	if (beneath_status(copy->to_directory, copy->to, &file) < 0)
 		return err_os(err, errno, "%s", copy->absolute);
 	before = count_open(&file);
 	result = sqlite3_open_v2(copy->absolute, &database,
 				 SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
-	if (result == SQLITE_OK && count_open(&file) == before)
+	if (result == SQLITE_OK && !has_opened(copy->absolute, &file, before))
 		return err_set(err, ERR_RETRY, "%s leads to another file", copy->absolute);
 	/* Alone with it, SQLite needs no index beside it. */
 	if (result == SQLITE_OK)
@@ -247,29 +280,28 @@ static int recover_copy(const struct database_copy *copy, struct err *err)
 static int try_copy(struct database_copy *copy, struct err *err)
 {
 	struct database_look before, after;
+	auto_close int index = -1;
 
 	if (look_at_files(copy, &before, err) < 0)
 		return -1;
-	if (!before.has_log &&
-	    (lock_writers(copy, err) < 0 || look_at_files(copy, &before, err) < 0))
+	if (before.has_log ? lock_log(copy, &index, err) < 0 : lock_writers(copy, err) < 0)
 		return -1;
-	if (check_space(copy, &before.status, err) < 0 ||
+	if (look_at_files(copy, &before, err) < 0 || check_space(copy, &before, err) < 0 ||
 	    copy_content(copy, copy->fd, copy->to, err) < 0 || copy_side(copy, "-wal", err) < 0 ||
 	    copy_side(copy, "-journal", err) < 0 || look_at_files(copy, &after, err) < 0)
 		return -1;
-	unlock_writers(copy);
-	return belong_together(copy, &before, &after) ? recover_copy(copy, err) : LOOK_AGAIN;
+	return belong_together(copy, &before, &after) ? 0 : LOOK_AGAIN;
 }
 
 static int copy_database(struct database_copy *copy, struct err *err)
 {
 	int64_t now_ms = clock_monotonic_ms(), left_ms = cancel_left_ms(copy->cancel);
-	int result;
+	int64_t patience_ms = left_ms / PATIENCE_PART < PATIENCE_MOST_MS ? left_ms / PATIENCE_PART
+									 : PATIENCE_MOST_MS;
+	int result, renewed = 0;
 
 	copy->until_ms = left_ms == CLOCK_NEVER ? CLOCK_NEVER : now_ms + left_ms / WHOLE_PART;
-	copy->patient_until_ms =
-		now_ms + (left_ms / PATIENCE_PART < PATIENCE_MOST_MS ? left_ms / PATIENCE_PART
-								     : PATIENCE_MOST_MS);
+	copy->patient_until_ms = now_ms + patience_ms;
 	if (library_open(&sqlite, err) < 0)
 		return -1;
 	do {
@@ -279,8 +311,10 @@ static int copy_database(struct database_copy *copy, struct err *err)
 		result = try_copy(copy, err);
 		close(copy->fd);
 		copy->locked_ms = 0;
+		if (result == LOOK_AGAIN && renewed++ < RENEWED_MOST)
+			copy->patient_until_ms = clock_monotonic_ms() + patience_ms;
 	} while (result == LOOK_AGAIN && wait_for_others(copy, err) == 0);
-	return result == 0 ? 0 : -1;
+	return result == 0 ? recover_copy(copy, err) : -1;
 }
 
 /* --- all of them --- */

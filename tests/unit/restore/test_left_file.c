@@ -62,14 +62,16 @@ static void add(struct snapshot_files *files, const char *path, uint64_t size, u
 static const struct {
 	const char *what, *listed, *here[3], *before[3];
 	size_t torn;
+	const char *first; /* listed before it, with its front */
 } saves[] = {
 	// clang-format off
-	{"as the number before", "step-2/a", {"step-2/a", "step-2/b", "step-1/a"}, {"step-1/a", "step-1/b"}, 0},
-	{"without a file of the number before", "step-2/a", {"step-2/a", "step-1/b"}, {"step-1/a", "step-1/b"}, 1},
-	{"the same, and that was measured of it", "step-2/a", {"step-2/a"}, {"step-1/a", "step-1/eval_results.json"}, 0},
-	{"no number before", "step-2/a", {"step-2/a"}, {"last"}, 0},
-	{"a set of which one is what it was", "a", {"a", "b"}, {"a", "b"}, 1},
-	{"a set of which the other was written too", "a", {"b", "a"}, {"a", "b"}, 0},
+	{"as the number before", "step-2/a", {"step-2/a", "step-2/b", "step-1/a"}, {"step-1/a", "step-1/b"}, 0, NULL},
+	{"without a file of the number before", "step-2/a", {"step-2/a", "step-1/b"}, {"step-1/a", "step-1/b"}, 1, NULL},
+	{"the same, and that was measured of it", "step-2/a", {"step-2/a"}, {"step-1/a", "step-1/eval_results.json"}, 0, NULL},
+	{"without one, and the first of the save was closed", "step-2/b", {"step-2/b", "step-2/a"}, {"step-1/a", "step-1/b", "step-1/c"}, 2, UNDER_WAY_CLOSED "step-2/a"},
+	{"no number before", "step-2/a", {"step-2/a"}, {"last"}, 0, NULL},
+	{"a set of which one is what it was", "a", {"a", "b"}, {"a", "b"}, 1, NULL},
+	{"a set of which the other was written too", "a", {"b", "a"}, {"a", "b"}, 0, NULL},
 	// clang-format on
 };
 
@@ -83,6 +85,8 @@ static void a_save_that_nobody_saw_is_compared_with_the_one_before(void **state)
 		char listed[40];
 
 		snprintf(listed, sizeof(listed), UNSEEN "%s", saves[i].listed);
+		if (saves[i].first)
+			path_list_add(&list, saves[i].first);
 		path_list_add(&list, listed);
 		path_list_add(&list, UNDER_WAY_REST "b");
 		for (size_t k = 0; k < 3 && saves[i].here[k]; k++)

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "base/walk.h"
 
 #include "effort.h"
 #include "unit.h"
@@ -16,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,6 +51,54 @@ static void fixture_stop(struct fixture *f)
 	workspace_release(&f->workspace);
 	assert_int_equal(file_remove_tree(f->root, NULL), 0);
 	free(f->path);
+}
+
+/* --- what is around a copy --- */
+
+int64_t __real_clock_monotonic_ms(void);
+int64_t __wrap_clock_monotonic_ms(void);
+int __real_file_write_all(int fd, const void *data, size_t size, struct err *err);
+int __wrap_file_write_all(int fd, const void *data, size_t size, struct err *err);
+int __real_fstatvfs64(int fd, struct statvfs *space);
+int __wrap_fstatvfs64(int fd, struct statvfs *space);
+int __real_walk_open(struct walk *walk, const char *root, unsigned flags);
+int __wrap_walk_open(struct walk *walk, const char *root, unsigned flags);
+
+static int64_t later_ms;
+static const char *changed; /* this file, once, by somebody else while it is copied for 6 s */
+static uint64_t free_bytes; /* 0: as it is */
+static bool without_proc;
+
+int64_t __wrap_clock_monotonic_ms(void)
+{
+	return __real_clock_monotonic_ms() + later_ms;
+}
+
+int __wrap_file_write_all(int fd, const void *data, size_t size, struct err *err)
+{
+	if (changed) {
+		assert_int_equal(chmod(changed, 0640), 0);
+		changed = NULL;
+		later_ms += 6000;
+	}
+	return __real_file_write_all(fd, data, size, err);
+}
+
+int __wrap_fstatvfs64(int fd, struct statvfs *space)
+{
+	int result = __real_fstatvfs64(fd, space);
+
+	if (free_bytes > 0) {
+		space->f_frsize = 1;
+		space->f_bavail = free_bytes;
+	}
+	return result;
+}
+
+int __wrap_walk_open(struct walk *walk, const char *root, unsigned flags)
+{
+	return without_proc && text_starts(root, "/proc") ? -1
+							  : __real_walk_open(walk, root, flags);
 }
 
 /* Exits at a failure, because a child may not return into the tests. */
@@ -301,6 +352,25 @@ static void test_a_log_without_an_index(void **state)
 	fixture_stop(&f);
 }
 
+static void test_its_log_needs_space_too(void **state)
+{
+	struct fixture f;
+	struct stat status;
+	bool copied;
+
+	(void)state;
+	fixture_start(&f, "study.db");
+	prepare(&f, "WAL");
+	kill_process(start_process(f.path, write_some));
+	assert_int_equal(stat(f.path, &status), 0);
+	free_bytes = 2 * (uint64_t)status.st_size;
+	copied = backup(&f);
+	free_bytes = 0;
+	assert_false(copied);
+	assert_true(backup(&f));
+	fixture_stop(&f);
+}
+
 static void test_closed_in_wal_mode(void **state)
 {
 	struct fixture f;
@@ -318,24 +388,41 @@ static void test_closed_in_wal_mode(void **state)
 }
 
 /* Writers wait for the copy, and are not starved. */
-static void test_large_and_changed_all_the_time(void **state)
+static void check_large(const char *mode, void (*work)(sqlite3 *database, int ready))
 {
 	struct fixture f;
 	sqlite3 *database;
 	pid_t writer;
 
-	(void)state;
 	fixture_start(&f, "study.db");
-	prepare(&f, "DELETE");
+	prepare(&f, mode);
 	database = open_database(f.path);
 	run_sql(database, "CREATE TABLE large (data BLOB); INSERT INTO large VALUES "
 			  "(zeroblob(60000000))");
 	sqlite3_close(database);
-	writer = start_process(f.path, write_rows);
+	writer = start_process(f.path, work);
 	assert_true(backup(&f));
 	assert_true(check_copy(&f) >= 2);
 	kill_process(writer);
 	fixture_stop(&f);
+}
+
+static void test_large_and_changed_all_the_time(void **state)
+{
+	(void)state;
+	check_large("DELETE", write_rows);
+}
+
+static void write_to_short_logs(sqlite3 *database, int ready)
+{
+	run_sql(database, "PRAGMA wal_autocheckpoint=10; PRAGMA synchronous=OFF");
+	write_rows(database, ready);
+}
+
+static void test_large_and_its_log_begins_anew_all_the_time(void **state)
+{
+	(void)state;
+	check_large("WAL", write_to_short_logs);
 }
 
 /* --- failures --- */
@@ -360,6 +447,34 @@ static void test_locked_all_the_time(void **state)
 	assert_true(database_copies_exclude(&f.queue.databases, "study.db"));
 	kill_process(holder);
 	assert_true(backup(&f));
+	fixture_stop(&f);
+}
+
+static void test_changed_once_during_a_long_copy(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	fixture_start(&f, "study.db");
+	prepare(&f, "DELETE");
+	changed = f.path;
+	assert_true(backup(&f));
+	assert_null(changed);
+	fixture_stop(&f);
+}
+
+static void test_without_proc(void **state)
+{
+	struct fixture f;
+	bool copied;
+
+	(void)state;
+	fixture_start(&f, "study.db");
+	prepare(&f, "DELETE");
+	without_proc = true;
+	copied = backup(&f);
+	without_proc = false;
+	assert_true(copied);
 	fixture_stop(&f);
 }
 
@@ -450,9 +565,13 @@ int main(void)
 		cmocka_unit_test(test_while_it_is_written),
 		cmocka_unit_test(test_a_killed_transaction_is_rolled_back_in_the_copy_alone),
 		cmocka_unit_test(test_a_log_without_an_index),
+		cmocka_unit_test(test_its_log_needs_space_too),
 		cmocka_unit_test(test_closed_in_wal_mode),
 		cmocka_unit_test(test_large_and_changed_all_the_time),
+		cmocka_unit_test(test_large_and_its_log_begins_anew_all_the_time),
 		cmocka_unit_test(test_locked_all_the_time),
+		cmocka_unit_test(test_changed_once_during_a_long_copy),
+		cmocka_unit_test(test_without_proc),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
