@@ -211,6 +211,7 @@ static void a_part_without_a_checkpoint(void **state)
 {
 	static const struct gang_given given[] = {{.step = 10}, {.beside = true}};
 	static const struct gang_given later[] = {{.step = 30}, {.step = 30}};
+	struct failing_store failing = {.gets = "/snapshots/", .kind = ERR_RETRY, .most = 1};
 	struct gang gang;
 	struct fixture *other = &gang.machines[1].files;
 
@@ -230,6 +231,11 @@ static void a_part_without_a_checkpoint(void **state)
 	gang_round(&gang, 2, given);
 	gang_assert_committed(&gang, 2);
 	assert_int_equal(without_checkpoint(&gang, 1, 2), 2);
+	/* What fails for a moment says nothing. */
+	fail_store(&gang, 1, &failing);
+	assert_int_equal(without_checkpoint(&gang, 1, 2), 2);
+	heal_store(&gang, 1, &failing);
+	assert_int_equal(failing.most, 0);
 	/* More than are asked for are not read. */
 	assert_int_equal(without_checkpoint(&gang, 1, 1), 1);
 	restore_and_compare(&gang, 1);
