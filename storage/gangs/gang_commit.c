@@ -579,8 +579,10 @@ static int look_when_due(struct gang_round *round, struct gang_schedule *schedul
 	if (state == 0 && (over || is_list_due(round, schedule, now))) {
 		state = look_at_parts(round, schedule, over, err);
 		/* A commit that has failed for the moment is due again. */
-		schedule->lists += state == 0;
-		schedule->listed_ms = now;
+		if (state == 0) {
+			schedule->lists++;
+			schedule->listed_ms = now;
+		}
 	}
 	return state;
 }
@@ -622,17 +624,33 @@ static int wait_for_commit(struct gang_round *round, const struct save_request *
 	}
 }
 
+/* *other: what is committed has the part of an earlier try, although that is there no longer: those
+ * of attempts that are over are swept. */
+static int check_own_part(struct gang_round *round, const struct manifest *part, bool *other,
+			  struct err *err)
+{
+	auto_(manifest_release) struct manifest found = {0};
+	uint32_t member = round->storage->gang.member;
+
+	if (job_record_get_manifest_head(round->storage, round->id, &found, round->cancel, err) < 0)
+		return -1;
+	*other = member >= found.part_count || !text_equal(found.parts[member].nonce, part->nonce);
+	return 0;
+}
+
 int gang_commit(struct storage *storage, const struct save_request *request,
 		const struct manifest *part, enum gang_part_fate *fate, struct cancel *cancel,
 		struct err *err)
 {
 	struct gang_round round = {storage, request->id, cancel};
-	bool earlier;
+	bool again = snapshot_id_compare(storage->gang.unsettled, request->id) == 0, earlier;
 
 	*fate = GANG_FATE_LIES;
 	storage->gang.unsettled = request->id;
 	if (put_part(&round, part, request->gang_kept, &earlier, err) < 0 ||
 	    wait_for_commit(&round, request, fate, err) < 0)
+		return -1;
+	if (again && !earlier && check_own_part(&round, part, &earlier, err) < 0)
 		return -1;
 	if (!earlier)
 		return 0;

@@ -39,11 +39,18 @@ static bool is_of_one_machine(const char *const *argv)
 	return false;
 }
 
-/* What stands before the program: env and python, their options, and variables. */
-static bool is_before_program(const char *word)
+/* What stands before the program: env and python, their options with the values, and variables. */
+static bool is_before_program(const char *word, const char *before, bool *python)
 {
-	return is_named(word, "env") || *word == '-' || strchr(word, '=') ||
-	       text_starts(text_last_part(word), "python");
+	static const char *const of_env[] = {"-u", "--unset", "-C", "--chdir", NULL};
+	static const char *const of_python[] = {"-X", "-W", NULL};
+
+	if (text_is_one_of(before, *python ? of_python : of_env) || *word == '-')
+		return true;
+	if (*python)
+		return false;
+	*python = text_starts(text_last_part(word), "python");
+	return *python || is_named(word, "env") || strchr(word, '=');
 }
 
 /* PURE. The word by which a command starts the job on all machines by itself, from this one; NULL:
@@ -53,15 +60,18 @@ static bool is_before_program(const char *word)
 static const char *find_launcher_of_all(const char *const *argv)
 {
 	const char *before = "";
+	bool python = false;
 
 	if (is_of_one_machine(argv))
 		return NULL;
-	for (; *argv && is_before_program(*argv); argv++)
+	for (; *argv && is_before_program(*argv, before, &python); argv++)
 		before = *argv;
 	if (!*argv)
 		return NULL;
-	if (text_equal(before, "-m"))
-		return text_is_one_of(*argv, launcher_modules) ? *argv : NULL;
+	if (python)
+		return text_equal(before, "-m") && text_is_one_of(*argv, launcher_modules)
+			       ? *argv
+			       : NULL;
 	for (const char *const *program = launcher_programs; *program; program++)
 		if (is_named(*argv, *program))
 			return text_last_part(*argv);

@@ -211,6 +211,7 @@ static void a_part_without_a_checkpoint(void **state)
 {
 	static const struct gang_given given[] = {{.step = 10}, {.beside = true}};
 	static const struct gang_given later[] = {{.step = 30}, {.step = 30}};
+	struct failing_store failing = {.gets = "/snapshots/", .kind = ERR_RETRY, .most = 1};
 	struct gang gang;
 	struct fixture *other = &gang.machines[1].files;
 
@@ -230,6 +231,11 @@ static void a_part_without_a_checkpoint(void **state)
 	gang_round(&gang, 2, given);
 	gang_assert_committed(&gang, 2);
 	assert_int_equal(without_checkpoint(&gang, 1, 2), 2);
+	/* What fails for a moment says nothing. */
+	fail_store(&gang, 1, &failing);
+	assert_int_equal(without_checkpoint(&gang, 1, 2), 2);
+	heal_store(&gang, 1, &failing);
+	assert_int_equal(failing.most, 0);
 	/* More than are asked for are not read. */
 	assert_int_equal(without_checkpoint(&gang, 1, 1), 1);
 	restore_and_compare(&gang, 1);
@@ -424,6 +430,14 @@ static void one_commits_for_all(void **state)
 	gang_stop(&gang);
 }
 
+static void put_object(struct gang *gang, const char *name)
+{
+	auto_free char *key = text_format("jobs/job/%s", name);
+	struct store *store = gang->store.storage->transfer.store;
+
+	assert_works(store->ops->put(store, key, "x", 1, STORE_IF_ABSENT, NULL, &err));
+}
+
 /* Its part is there, and it is gone. */
 static void give_and_die(struct gang *gang, uint32_t member, uint32_t round, int64_t step)
 {
@@ -436,6 +450,37 @@ static void give_and_die(struct gang *gang, uint32_t member, uint32_t round, int
 	gang_round(gang, round, given);
 	heal_store(gang, member, &failing);
 	assert_int_equal(gang->machines[member].err.kind, ERR_FAILED);
+}
+
+/* Once, behind the first listing. */
+static bool move_clock_once(void *arg)
+{
+	static int calls;
+
+	return ++calls == 2 ? move_clock(arg) : false;
+}
+
+/* A late commit that fails for a moment does not wait for the next listing. */
+static void a_late_commit_is_tried_again(void **state)
+{
+	static const struct gang_given own[] = {{.step = 10, .over = move_clock_once},
+						{.absent = true}};
+	struct failing_store failing = {.gets = "/parts/", .kind = ERR_RETRY, .most = 1};
+	int64_t began_ms;
+	struct gang gang;
+
+	(void)state;
+	gang_start(&gang, 2);
+	give_and_die(&gang, 1, 2, 10);
+	put_object(&gang, "gang/000001/commits-000002");
+	fail_store(&gang, 0, &failing);
+	began_ms = __real_clock_monotonic_ms();
+	gang_round(&gang, 2, own);
+	heal_store(&gang, 0, &failing);
+	gang_assert_committed(&gang, 2);
+	assert_int_equal(failing.most, 0);
+	assert_true(__real_clock_monotonic_ms() < began_ms + 10000);
+	gang_stop(&gang);
 }
 
 static void append_to_log(struct gang *gang, uint32_t number, enum gang_event_kind kind,
@@ -717,6 +762,29 @@ static void the_same_round_again(void **state)
 	}
 }
 
+/* ... after a sweep has removed what it had put: what it puts now is in no snapshot. */
+static void the_same_round_after_a_sweep(void **state)
+{
+	static const struct gang_given other[] = {{.absent = true}, {.step = 20}};
+	static const struct gang_given own[] = {{.step = 20}, {.absent = true}};
+	struct gang gang;
+	auto_free char *part = NULL;
+
+	(void)state;
+	give_up_in_round_2(&gang);
+	gang_round(&gang, 2, other);
+	gang_assert_committed(&gang, 2);
+	part = text_format("%s/jobs/job/parts/000001/000002/00000.json", gang.store.store);
+	assert_int_equal(unlink(part), 0);
+	fixture_write(&gang.machines[0].files, "weights", 100000, 51);
+	gang_round(&gang, 2, own);
+	assert_int_equal(gang.machines[0].failed, -1);
+	assert_int_equal(gang.machines[0].err.kind, ERR_RETRY);
+	assert_true(gang.machines[0].result.changed);
+	assert_int_equal(gang.machines[0].result.gang_fate, GANG_FATE_COMMITTED);
+	gang_stop(&gang);
+}
+
 /* --- what an open round may name --- */
 
 /* A part names a pack that has gone since: nobody commits that. */
@@ -745,14 +813,6 @@ static void a_pack_that_is_gone(void **state)
 }
 
 /* --- what is left over --- */
-
-static void put_object(struct gang *gang, const char *name)
-{
-	auto_free char *key = text_format("jobs/job/%s", name);
-	struct store *store = gang->store.storage->transfer.store;
-
-	assert_works(store->ops->put(store, key, "x", 1, STORE_IF_ABSENT, NULL, &err));
-}
 
 static void leftovers_are_swept(void **state)
 {
@@ -797,6 +857,7 @@ int main(void)
 		cmocka_unit_test(over_too_late),
 		cmocka_unit_test(whether_a_part_was_put),
 		cmocka_unit_test(one_commits_for_all),
+		cmocka_unit_test(a_late_commit_is_tried_again),
 		cmocka_unit_test(all_die),
 		cmocka_unit_test(what_has_become_of_a_part),
 		cmocka_unit_test(one_has_gone_and_the_last_dies),
@@ -805,6 +866,7 @@ int main(void)
 		cmocka_unit_test(it_was_committed_after_all),
 		cmocka_unit_test(it_was_not),
 		cmocka_unit_test(the_same_round_again),
+		cmocka_unit_test(the_same_round_after_a_sweep),
 		cmocka_unit_test(a_pack_that_is_gone),
 		cmocka_unit_test(leftovers_are_swept),
 	};
