@@ -168,20 +168,38 @@ static int read_subject_source(json_t *source, struct google_account *account, s
 	return read_subject_format(source, account, err);
 }
 
+static void read_impersonation(json_t *object, struct google_account *account)
+{
+	json_t *options = json_object_get(object, "service_account_impersonation");
+
+	account->impersonation_url =
+		json_text_or(object, "service_account_impersonation_url", NULL);
+	account->impersonation_life =
+		json_number_or(options, "token_lifetime_seconds", TOKEN_SECONDS);
+	account->delegates = json_object_get(object, "delegates");
+}
+
 static int read_external(json_t *object, struct google_account *account, struct err *err)
 {
 	account->client_id = json_text_or(object, "client_id", NULL);
 	account->client_secret = json_text_or(object, "client_secret", NULL);
-	account->impersonation_url =
-		json_text_or(object, "service_account_impersonation_url", NULL);
-	account->impersonation_life =
-		json_number_or(json_object_get(object, "service_account_impersonation"),
-			       "token_lifetime_seconds", TOKEN_SECONDS);
+	read_impersonation(object, account);
 	if (require_text(object, "audience", &account->audience, err) < 0 ||
 	    require_text(object, "subject_token_type", &account->subject_type, err) < 0 ||
 	    require_text(object, "token_url", &account->token_url, err) < 0)
 		return -1;
 	return read_subject_source(json_object_get(object, "credential_source"), account, err);
+}
+
+static int read_impersonated(json_t *object, struct google_account *account, struct err *err)
+{
+	const char *url;
+
+	read_impersonation(object, account);
+	account->source = json_object_get(object, "source_credentials");
+	if (!json_is_object(account->source))
+		return err_set(err, ERR_INVALID, "it has no \"source_credentials\"");
+	return require_text(object, "service_account_impersonation_url", &url, err);
 }
 
 int google_account_read(json_t *object, struct google_account *account, struct err *err)
@@ -194,6 +212,7 @@ int google_account_read(json_t *object, struct google_account *account, struct e
 		{"service_account", GOOGLE_SERVICE_ACCOUNT, read_service_account},
 		{"authorized_user", GOOGLE_USER, read_user},
 		{"external_account", GOOGLE_EXTERNAL, read_external},
+		{"impersonated_service_account", GOOGLE_IMPERSONATED, read_impersonated},
 	};
 	const char *type = json_text_or(object, "type", "");
 
@@ -206,7 +225,7 @@ int google_account_read(json_t *object, struct google_account *account, struct e
 	}
 	return err_set(err, ERR_INVALID,
 		       "its \"type\" is not one of service_account, authorized_user, "
-		       "external_account");
+		       "external_account, impersonated_service_account");
 }
 
 int google_account_subject(const struct google_account *account, const void *text, size_t size,
@@ -395,6 +414,8 @@ static int impersonate_account(const struct google_account *account, const char 
 	auto_free char *body = NULL;
 	const char *name = "impersonation of a service account";
 
+	if (json_is_array(account->delegates))
+		json_object_set(object, "delegates", account->delegates);
 	body = json_dumps(object, JSON_COMPACT);
 	if (check_confidential(account->impersonation_url, name, err) < 0 ||
 	    token_endpoint_perform(
@@ -413,6 +434,7 @@ static int impersonate_account(const struct google_account *account, const char 
 int google_token_exchange_account(const struct google_account *account, int64_t wall_ms,
 				  struct credential *token, struct cancel *cancel, struct err *err)
 {
+	struct google_account source;
 	struct credential own = {0}, *target = account->impersonation_url ? &own : token;
 	int result = -1;
 
@@ -425,6 +447,14 @@ int google_token_exchange_account(const struct google_account *account, int64_t 
 		break;
 	case GOOGLE_EXTERNAL:
 		result = exchange_subject_token(account, target, cancel, err);
+		break;
+	case GOOGLE_IMPERSONATED:
+		if (google_account_read(account->source, &source, err) < 0)
+			return err_wrap(err, "source_credentials");
+		if (source.kind == GOOGLE_IMPERSONATED)
+			return err_set(err, ERR_INVALID,
+				       "source_credentials are impersonated themselves");
+		result = google_token_exchange_account(&source, wall_ms, target, cancel, err);
 		break;
 	}
 	if (result == 0 && target == &own)

@@ -35,6 +35,7 @@ enum google_account_kind {
 	GOOGLE_SERVICE_ACCOUNT, /* its private key signs */
 	GOOGLE_USER,            /* a person who logged in with gcloud: a refresh token */
 	GOOGLE_EXTERNAL,        /* another issuer's token, exchanged */
+	GOOGLE_IMPERSONATED,    /* one of the above, which may act as a service account */
 };
 
 struct google_account {
@@ -49,9 +50,12 @@ struct google_account {
 	json_t *url_headers; /* an object, or NULL */
 	/* the member that holds the subject token; NULL: the text is the token */
 	const char *subject_field;
-	/* external, where not NULL: the exchanged token may act as a service account */
+	/* external, where not NULL; impersonated */
 	const char *impersonation_url;
+	json_t *delegates;          /* an array, or NULL */
 	int64_t impersonation_life; /* seconds */
+	/* impersonated */
+	json_t *source; /* read with google_account_read() too */
 };
 
 /* ERR_INVALID says which member is missing, or what is not supported; never a

@@ -146,6 +146,14 @@ struct credential *credential_cache_get(struct credential_cache *cache, struct c
 	return credential;
 }
 
+/* A source may hand out once more what was refused. */
+static bool has_same_content(const struct credential *a, const struct credential *b)
+{
+	return text_equal(a->text, b->text) && text_equal(a->access_key, b->access_key) &&
+	       text_equal(a->secret_key, b->secret_key) &&
+	       text_equal(a->session_token, b->session_token);
+}
+
 int credential_cache_invalidate(struct credential_cache *cache, const struct credential *refused,
 				struct cancel *cancel, struct err *err)
 {
@@ -156,7 +164,7 @@ int credential_cache_invalidate(struct credential_cache *cache, const struct cre
 	if (lock_for_fetch(cache, cancel, err) < 0)
 		return -1;
 	current = hold_current(cache, &plan);
-	if (!current || current == refused)
+	if (!current || has_same_content(current, refused))
 		result = fetch_credential(cache, cancel, err);
 	credential_release(current);
 	pthread_mutex_unlock(&cache->fetching);

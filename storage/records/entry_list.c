@@ -14,7 +14,8 @@ struct list_sender {
 	struct packer packer;
 	struct entry_piece_writer writer;
 	struct bytes text;
-	bool apart; /* also if they are few */
+	bool apart;        /* also if they are few */
+	const char *added; /* the path that was added last */
 };
 
 static void list_sender_release(struct list_sender *sender)
@@ -34,8 +35,8 @@ static int send_piece(struct list_sender *sender, struct err *err)
 	if (entry_piece_finish(&sender->writer, &sender->text, err) < 0)
 		return -1;
 	if (sender->text.size > CHUNK_SIZE)
-		return err_set(err, ERR_FAILED, "a file has more than %zu bytes of attributes",
-			       CHUNK_SIZE);
+		return err_set(err, ERR_FAILED, "%s has more than %zu bytes of attributes",
+			       sender->added, CHUNK_SIZE);
 	if (packer_reserve(&sender->packer, sender->text.size, &room, err) < 0)
 		return -1;
 	memcpy(room, sender->text.data, sender->text.size);
@@ -57,6 +58,7 @@ static int send_entry(struct list_sender *sender, const struct entry *entry, str
 			return -1;
 		if (entry_piece_add(&sender->writer, entry, first, err) < 0)
 			return -1;
+		sender->added = entry->path;
 		first += count;
 	} while (entry_part_length(entry, first) > 0);
 	return 0;

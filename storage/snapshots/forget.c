@@ -145,17 +145,21 @@ static int remove_manifest(struct forgetting *forgetting, struct snapshot_id id,
 			   bool *pinned, struct err *err)
 {
 	struct store *store = forgetting->storage->transfer.store;
-	int result;
+	auto_free char *sign = NULL;
+	int result = pin_forbid(forgetting->storage, id, pinned, &sign, forgetting->cancel, err);
+	bool unknown = false;
 
-	if (pin_forbid(forgetting->storage, id, pinned, forgetting->cancel, err) < 0)
-		return -1;
-	if (*pinned)
-		return 0;
-	fault_point("before_manifest_remove");
-	result = store->ops->remove(store, key, forgetting->cancel, err);
-	fault_point("after_manifest_remove");
-	if (result == 0)
-		pin_allow(forgetting->storage, id, forgetting->cancel);
+	if (result == 0 && !*pinned) {
+		fault_point("before_manifest_remove");
+		result = store->ops->remove(store, key, forgetting->cancel, err);
+		fault_point("after_manifest_remove");
+		if (result == 0)
+			pin_allow(forgetting->storage, id, forgetting->cancel);
+		/* It may still go at any moment: the sign stays. */
+		unknown = result < 0 && garbage_is_unanswered(err);
+	}
+	if (sign && !unknown)
+		(void)store->ops->remove(store, sign, forgetting->cancel, NULL);
 	return result;
 }
 

@@ -44,9 +44,14 @@ AUTO(struct collection, collection_release);
 
 /* --- refusals --- */
 
+bool garbage_is_unanswered(const struct err *err)
+{
+	return err->kind == ERR_RETRY || err->kind == ERR_CANCELLED;
+}
+
 int garbage_note_refusal(struct forget_refusals *refused, const char *key, struct err *err)
 {
-	if (err->kind == ERR_RETRY || err->kind == ERR_CANCELLED)
+	if (garbage_is_unanswered(err))
 		return err_wrap(err, "cannot remove %s", key);
 	if (refused->count++ == 0)
 		snprintf(refused->first, sizeof(refused->first), "%.180s: %.200s", key, err->text);

@@ -34,6 +34,8 @@ int garbage_collect_packs(struct storage *storage, const struct inventory *inven
 			  struct garbage_result *result, struct forget_refusals *refused,
 			  struct cancel *cancel, struct err *err);
 
+/* It has failed so that it may still happen. */
+bool garbage_is_unanswered(const struct err *err);
 /* The removal of `key` failed with `err`. 0: the store refuses it, which is counted, and it goes on
  * with the others. -1: the store does not answer, or we are to stop. */
 int garbage_note_refusal(struct forget_refusals *refused, const char *key, struct err *err);

@@ -87,7 +87,10 @@ static bool recall_snapshot(const struct storage *storage, struct snapshot_id id
 	    old->object.size != object->size)
 		return false;
 	*known = *old;
-	*old = (struct known_snapshot){.info.id = id};
+	/* The other threads' searches read its id: that is not written again. */
+	old->object = (struct manifest_object){0};
+	old->packs = NULL;
+	old->pack_count = 0;
 	return true;
 }
 
@@ -245,25 +248,39 @@ struct snapshot_info *inventory_find(const struct inventory *inventory, struct s
 				     : NULL;
 }
 
+struct pin_marking {
+	struct storage *storage;
+	struct inventory *inventory;
+	struct snapshot_id *pins;
+	struct cancel *cancel;
+};
+
+/* What cannot be read now may be a pin, and counts as one. */
+static int mark_pin(void *arg, size_t at, struct err *err)
+{
+	struct pin_marking *marking = arg;
+	struct snapshot_info *info = inventory_find(marking->inventory, marking->pins[at]);
+	enum pin_record pin;
+
+	(void)err;
+	if (!info)
+		return 0;
+	(void)pin_read(marking->storage, marking->pins[at], &pin, marking->cancel, NULL);
+	info->pinned = pin == PIN_PINNED;
+	return 0;
+}
+
 static int mark_pins(struct storage *storage, struct inventory *inventory, struct cancel *cancel,
 		     struct err *err)
 {
 	auto_free struct snapshot_id *pins = NULL;
+	struct pin_marking marking = {.storage = storage, .inventory = inventory, .cancel = cancel};
 	size_t count;
 
 	if (job_records_list_ids(storage, "pins", &pins, &count, cancel, err) < 0)
 		return -1;
-	for (size_t i = 0; i < count; i++) {
-		struct snapshot_info *info = inventory_find(inventory, pins[i]);
-		enum pin_record pin;
-
-		if (!info)
-			continue;
-		if (pin_read(storage, pins[i], &pin, cancel, err) < 0)
-			return -1;
-		info->pinned = pin == PIN_PINNED;
-	}
-	return 0;
+	marking.pins = pins;
+	return parallel_each(count, THREADS_MOST, mark_pin, &marking, err);
 }
 
 /* An attempt that has ended no longer needs the snapshot it started from. The newest attempt is the

@@ -52,8 +52,34 @@ int pin_read(struct storage *storage, struct snapshot_id id, enum pin_record *pi
 	return 0;
 }
 
-int pin_forbid(struct storage *storage, struct snapshot_id id, bool *pinned, struct cancel *cancel,
-	       struct err *err)
+/* Below tmp/, where garbage collection removes it if its process is killed. */
+static char *sign_prefix(const struct storage *storage, struct snapshot_id id)
+{
+	char text[SNAPSHOT_ID_TEXT];
+
+	return text_format("tmp/forgetting-%s-%s-", storage->transfer.job,
+			   snapshot_id_format(id, text));
+}
+
+/* A full store takes no sign, and no pin either. */
+static int put_sign(struct storage *storage, struct snapshot_id id, char **sign,
+		    struct cancel *cancel, struct err *err)
+{
+	struct store *store = storage->transfer.store;
+	auto_free char *prefix = sign_prefix(storage, id);
+	char nonce[33];
+	struct err own = {0};
+
+	random_hex(nonce);
+	*sign = text_format("%s%s", prefix, nonce);
+	if (store->ops->put(store, *sign, "forgetting\n", 11, STORE_UNIQUE, cancel, &own) < 0 &&
+	    own.kind != ERR_NO_SPACE)
+		return err_pass(err, &own);
+	return 0;
+}
+
+int pin_forbid(struct storage *storage, struct snapshot_id id, bool *pinned, char **sign,
+	       struct cancel *cancel, struct err *err)
 {
 	auto_free char *key = job_record_key_pin(storage, id);
 	auto_json json_t *body = pin_body(storage, id, true);
@@ -61,11 +87,13 @@ int pin_forbid(struct storage *storage, struct snapshot_id id, bool *pinned, str
 	struct err own = {0};
 
 	*pinned = false;
+	*sign = NULL;
 	if (job_record_put(storage->transfer.store, key, RECORD_PIN, body, NULL, cancel, &own) == 0)
 		return 0;
 	if (own.kind != ERR_EXISTS && own.kind != ERR_NO_SPACE)
 		return err_pass(err, &own);
-	if (pin_read(storage, id, &pin, cancel, err) < 0)
+	if (put_sign(storage, id, sign, cancel, err) < 0 ||
+	    pin_read(storage, id, &pin, cancel, err) < 0)
 		return -1;
 	*pinned = pin == PIN_PINNED;
 	return 0;
@@ -98,6 +126,25 @@ static int check_not_forgotten(struct storage *storage, struct snapshot_id id,
 		       text, text);
 }
 
+/* The pin is in its place. Who had looked there before may still remove the snapshot; who looks
+ * later keeps it. */
+static int check_no_signs(struct storage *storage, struct snapshot_id id, struct cancel *cancel,
+			  struct err *err)
+{
+	auto_(store_listing_release) struct store_listing signs = {0};
+	auto_free char *prefix = sign_prefix(storage, id);
+	struct store *store = storage->transfer.store;
+	char text[SNAPSHOT_ID_TEXT];
+
+	if (store->ops->list(store, prefix, STORE_ALL, &signs, cancel, err) < 0)
+		return -1;
+	if (signs.count == 0)
+		return 0;
+	return err_set(err, ERR_RETRY,
+		       "snapshot %s may just be being forgotten: pin it again in a moment",
+		       snapshot_id_format(id, text));
+}
+
 int storage_pin(struct storage *storage, struct snapshot_id id, struct cancel *cancel,
 		struct err *err)
 {
@@ -114,6 +161,8 @@ int storage_pin(struct storage *storage, struct snapshot_id id, struct cancel *c
 		return err_wrap(err, "cannot pin");
 	}
 	if (own.kind == ERR_EXISTS && check_not_forgotten(storage, id, cancel, err) < 0)
+		return err_wrap(err, "cannot pin");
+	if (check_no_signs(storage, id, cancel, err) < 0)
 		return err_wrap(err, "cannot pin");
 	/* It may have been forgotten before. */
 	if (check_snapshot(storage, id, cancel, &own) == 0)

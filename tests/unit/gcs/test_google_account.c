@@ -44,7 +44,10 @@ static const struct {
 		GOOGLE_EXTERNAL, "neither"},
 	{"{'type':'external_account','audience':'a','subject_token_type':'t'}",
 		GOOGLE_EXTERNAL, "token_url"},
-	{"{'type':'impersonated_service_account'}", GOOGLE_USER, "type"},
+	{"{'type':'impersonated_service_account','service_account_impersonation_url':'u',"
+		"'source_credentials':{}}", GOOGLE_IMPERSONATED, NULL},
+	{"{'type':'impersonated_service_account','service_account_impersonation_url':'u'}",
+		GOOGLE_IMPERSONATED, "source_credentials"},
 	{"{'type':'gdch_service_account'}", GOOGLE_USER, "type"},
 	{"{}", GOOGLE_USER, "type"},
 };

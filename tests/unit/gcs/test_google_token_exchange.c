@@ -148,6 +148,7 @@ static void test_acting_as_a_service_account(void **state)
 {
 	auto_free char *url = url_of("/token"), *act = url_of("/act");
 	auto_free char *file = text_format("%s/subject", directory);
+	auto_json json_t *delegates = json_pack("[s]", "boss");
 	struct google_account account = external(url, file);
 	struct credential token;
 	char answer_text[200], end[32];
@@ -169,6 +170,10 @@ static void test_acting_as_a_service_account(void **state)
 	assert_non_null(strstr(server.said, "&scope=" ALL_IN_FORM "&"));
 	assert_non_null(strstr(server.said, "POST /act [Bearer own] {\"scope\":[\"" STORAGE
 					    "\"],\"lifetime\":\"1800s\"}\n"));
+	account.delegates = delegates;
+	assert_int_equal(exchange(&account, &token), 0);
+	assert_non_null(strstr(server.said, ",\"delegates\":[\"boss\"]}\n"));
+	free(token.text);
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		server.impersonated = refused[i];
 		assert_int_equal(exchange(&account, &token), -1);
@@ -178,6 +183,41 @@ static void test_acting_as_a_service_account(void **state)
 	account.impersonation_url = "http://192.0.2.1/act";
 	assert_int_equal(exchange(&account, &token), -1);
 	assert_int_equal(err.kind, ERR_INVALID);
+}
+
+static void test_impersonated_through_another_file(void **state)
+{
+	auto_free char *act = url_of("/act"), *url = url_of("/token");
+	auto_free char *file = text_format("%s/subject", directory);
+	auto_json json_t *source =
+		json_pack("{s:s, s:s, s:s, s:s, s:{s:s}}", "type", "external_account", "audience",
+			  "pool", "subject_token_type", "jwt", "token_url", url,
+			  "credential_source", "file", file);
+	auto_json json_t *itself =
+		json_pack("{s:s, s:s, s:O}", "type", "impersonated_service_account",
+			  "service_account_impersonation_url", act, "source_credentials", source);
+	auto_json json_t *nothing = json_object();
+	struct google_account account = {
+		.kind = GOOGLE_IMPERSONATED,
+		.impersonation_url = act,
+		.impersonation_life = 3600,
+		.source = source,
+	};
+	struct credential token;
+
+	(void)state;
+	server.impersonated = "{\"accessToken\":\"acted\",\"expireTime\":\"2099-01-01T00:00:00Z\"}";
+	assert_int_equal(exchange(&account, &token), 0);
+	assert_string_equal(token.text, "acted");
+	free(token.text);
+	account.source = itself;
+	assert_int_equal(exchange(&account, &token), -1);
+	assert_int_equal(err.kind, ERR_INVALID);
+	assert_non_null(strstr(err.text, "impersonated themselves"));
+	account.source = nothing;
+	assert_int_equal(exchange(&account, &token), -1);
+	assert_int_equal(err.kind, ERR_INVALID);
+	assert_non_null(strstr(err.text, "source_credentials"));
 }
 
 static void test_machine(void **state)
@@ -277,6 +317,7 @@ int main(void)
 		cmocka_unit_test(test_person),
 		cmocka_unit_test(test_another_issuer),
 		cmocka_unit_test(test_acting_as_a_service_account),
+		cmocka_unit_test(test_impersonated_through_another_file),
 		cmocka_unit_test(test_machine),
 		cmocka_unit_test(test_service_account),
 	};

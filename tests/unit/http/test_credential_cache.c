@@ -99,6 +99,22 @@ static void refused_is_replaced_once(void **state)
 	assert_int_equal(source.fetches, 2);
 }
 
+/* A metadata service hands out the same one for a while: another object, and refused all the same.
+ */
+static void same_content_is_replaced(void **state)
+{
+	struct source source = {.life_ms = 3600 * 1000};
+	auto_(credential_cache_release) struct credential_cache cache;
+	struct credential copy = {.text = "token-1"};
+	struct err err = {0};
+
+	(void)state;
+	credential_cache_init(&cache, &short_ahead, &source);
+	expect(&cache, "token-1");
+	assert_int_equal(credential_cache_invalidate(&cache, &copy, NULL, &err), 0);
+	expect(&cache, "token-2");
+}
+
 static void what_does_not_expire_is_kept(void **state)
 {
 	struct source source = {.life_ms = CLOCK_NEVER};
@@ -241,6 +257,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plans),
 		cmocka_unit_test(refused_is_replaced_once),
+		cmocka_unit_test(same_content_is_replaced),
 		cmocka_unit_test(what_does_not_expire_is_kept),
 		cmocka_unit_test(last_good_is_kept),
 		cmocka_unit_test(without_any_it_fails),

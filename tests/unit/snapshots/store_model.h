@@ -37,6 +37,8 @@ enum script {
 	SCRIPT_FORGET,
 	/* Pins snapshot 1-1. */
 	SCRIPT_PIN,
+	/* Too, where a `forget` was killed before it removed it: as the message says. */
+	SCRIPT_PIN_LEFT,
 	/* These are done to the store, in one step: two days pass; a bit of the newest pack flips;
 	 * the newest pack is lost; all objects are removed; in two steps: the newest pack is away,
 	 * and comes back. */
@@ -185,6 +187,7 @@ enum rule {
 	RULE_NEWER_ARE_KEPT,
 	RULE_FORGET_LOOKS_AGAIN,
 	RULE_PIN_PLACE,
+	RULE_FORGET_SIGN,
 	RULE_PIN_LOOKS_AGAIN,
 	RULE_PACKS_FIRST,
 	RULE_YOUNG_PACKS,

@@ -50,6 +50,7 @@ const char *rule_name(enum rule rule)
 		[RULE_NEWER_ARE_KEPT] = "what is newer than the newest good one is kept",
 		[RULE_FORGET_LOOKS_AGAIN] = "forget looks again for claims",
 		[RULE_PIN_PLACE] = "of a pin and a removal, the first decides",
+		[RULE_FORGET_SIGN] = "who finds the record of another `forget` puts a sign",
 		[RULE_PIN_LOOKS_AGAIN] = "a pin looks again for its snapshot",
 		[RULE_PACKS_FIRST] = "garbage collection lists the packs first",
 		[RULE_YOUNG_PACKS] = "garbage collection leaves young packs",
@@ -405,11 +406,19 @@ WRAPS(void, retention_decide,
 }
 
 WRAPS(int, pin_forbid,
-      (struct storage * storage, struct snapshot_id id, bool *pinned, struct cancel *cancel,
-       struct err *err))
+      (struct storage * storage, struct snapshot_id id, bool *pinned, char **sign,
+       struct cancel *cancel, struct err *err))
 {
+	int result;
+
 	*pinned = false;
-	return is_off(RULE_PIN_PLACE) ? 0 : __real_pin_forbid(storage, id, pinned, cancel, err);
+	*sign = NULL;
+	if (is_off(RULE_PIN_PLACE))
+		return 0;
+	result = __real_pin_forbid(storage, id, pinned, sign, cancel, err);
+	if (is_off(RULE_FORGET_SIGN) && *sign)
+		memory_objects_remove(&world_now->objects, *sign);
+	return result;
 }
 
 WRAPS(int, garbage_collect_packs,

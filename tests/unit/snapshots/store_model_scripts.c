@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "storage/snapshots/pin_place.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -389,9 +390,14 @@ static void script_attempt(struct machine *machine, struct storage *storage)
 static void script_pin(struct machine *machine, struct storage *storage)
 {
 	struct world *world = machine->world;
+	struct snapshot_id id = {1, 1};
 	struct err err = {0};
+	int result = storage_pin(storage, id, NULL, &err);
 
-	if (storage_pin(storage, (struct snapshot_id){1, 1}, NULL, &err) == 0 && !machine->dead) {
+	if (result < 0 && machine->role->script == SCRIPT_PIN_LEFT && strstr(err.text, "unpin") &&
+	    storage_unpin(storage, id, NULL, NULL) == 0)
+		result = storage_pin(storage, id, NULL, &err);
+	if (result == 0 && !machine->dead) {
 		world->pinned = true;
 		model_note(world, "has pinned 1-1");
 	}
@@ -505,7 +511,9 @@ void script_before(struct world *world, struct memory_objects *before)
 	auto_(storage_close) struct storage *storage = NULL;
 	auto_(attempt_release) struct attempt attempt = {0};
 	struct claim claim = {.policy = RESTORE_LATEST};
+	auto_free char *sign = NULL;
 	struct err err = {0};
+	bool pinned;
 
 	memory_objects_release(&world->objects);
 	/* The machines' threads look at it while they begin to wait. */
@@ -529,6 +537,9 @@ void script_before(struct world *world, struct memory_objects *before)
 		if (storage_save(storage, &request, &result, NULL, &err) < 0)
 			abort();
 	}
+	if (world->scene->roles[1].script == SCRIPT_PIN_LEFT &&
+	    pin_forbid(storage, (struct snapshot_id){1, 1}, &pinned, &sign, NULL, &err) < 0)
+		abort();
 	if (world->scene->days)
 		world->objects.now_ms += 2 * MEMORY_DAY_MS;
 	memory_objects_copy(before, &world->objects);

@@ -245,10 +245,15 @@ static enum op_outcome decide(struct machine *machine, enum op_kind kind)
 	}
 }
 
+static bool is_sign(const char *key)
+{
+	return text_starts(key, "tmp/forgetting-");
+}
+
 /* The marker is there from the start, and of the temporary objects only signs decide anything. */
 static bool is_decided(const char *key)
 {
-	return text_starts(key, JOB);
+	return text_starts(key, JOB) || is_sign(key);
 }
 
 enum op_outcome model_step(struct machine *machine, enum op_kind kind, const char *key)
@@ -261,6 +266,9 @@ enum op_outcome model_step(struct machine *machine, enum op_kind kind, const cha
 	outcome = is_decided(key) ? decide(machine, kind) : OP_WORKS;
 	if (outcome == OP_DEAD)
 		return outcome;
+	/* A store that has room for a pin right after is not full. */
+	if (outcome == OP_IS_FULL && is_sign(key))
+		outcome = OP_FAILS;
 	world->switched = false;
 	world->time++;
 	if (machine->forgetting && machine->decided_at == 0 && kind == OP_PUT_IF_ABSENT &&

@@ -114,16 +114,19 @@ static void test_pinned_meanwhile(void **state)
 	stop(&f, &meanwhile);
 }
 
-/* Another one has begun to forget it. The user cannot pin it until it is gone. */
+/* Another one has begun to forget it. The user cannot pin it until it is gone, even without the
+ * record of that one. */
 static int pin_before_removal(struct slow_store *slow, const char *key, struct err *error)
 {
 	struct meanwhile *meanwhile = slow->arg;
+	struct snapshot_id id = {1, 1};
 
 	(void)error;
 	if (!meanwhile->other || !text_ends(key, "snapshots/000001-000001.json"))
 		return 0;
-	assert_fails(storage_pin(meanwhile->other, (struct snapshot_id){1, 1}, NULL, &err),
-		     ERR_RETRY);
+	assert_fails(storage_pin(meanwhile->other, id, NULL, &err), ERR_RETRY);
+	assert_works(storage_unpin(meanwhile->other, id, NULL, &err));
+	assert_fails(storage_pin(meanwhile->other, id, NULL, &err), ERR_RETRY);
 	storage_close(steal(&meanwhile->other));
 	return 0;
 }
@@ -134,18 +137,21 @@ static void test_forgotten_by_two(void **state)
 	struct meanwhile meanwhile = {.f = &f};
 	struct forget_result result;
 	struct slow_store *slow;
+	char *sign;
 	bool pinned;
 
 	(void)state;
 	start(&f, &meanwhile);
 	slow = slow_of(f.storage->transfer.store);
-	assert_works(pin_forbid(meanwhile.other, (struct snapshot_id){1, 1}, &pinned, NULL, &err));
-	assert_false(pinned);
+	assert_works(pin_forbid(meanwhile.other, (struct snapshot_id){1, 1}, &pinned, &sign, NULL,
+				&err));
+	assert_true(!pinned && !sign);
 	slow->answer_remove = pin_before_removal;
 	assert_works(forget(&f, &result));
 	assert_null(meanwhile.other);
 	assert_int_equal(count_files(&f, "snapshots/000001-000001"), 0);
 	assert_int_equal(count_files(&f, "/pins/"), 0);
+	assert_int_equal(count_files(&f, "/tmp/forgetting"), 0);
 	assert_fails(storage_pin(f.storage, (struct snapshot_id){1, 1}, NULL, &err), ERR_NOT_FOUND);
 	fixture_stop(&f);
 }
@@ -174,10 +180,38 @@ static void test_no_answer_to_the_removal(void **state)
 	assert_fails(storage_pin(f.storage, (struct snapshot_id){1, 1}, NULL, &err), ERR_RETRY);
 	/* and the same for the one that finds it so */
 	assert_fails(forget(&f, &result), ERR_RETRY);
+	assert_int_equal(count_files(&f, "/tmp/forgetting-job-000001-000001-"), 1);
 	slow->answer_remove = NULL;
 	assert_works(forget(&f, &result));
 	assert_int_equal(count_files(&f, "/pins/"), 0);
 	assert_int_equal(count_files(&f, "snapshots/000001-000001"), 0);
+	stop(&f, &meanwhile);
+}
+
+static int do_not_read_pins(struct slow_store *slow, const char *key, struct err *error)
+{
+	(void)slow;
+	return strstr(key, "/pins/") ? err_set(error, ERR_RETRY, "no answer") : 0;
+}
+
+/* A list does not fail for it, and nothing is forgotten that may be pinned. */
+static void test_a_pin_that_cannot_be_read(void **state)
+{
+	struct fixture f;
+	struct meanwhile meanwhile = {.f = &f};
+	auto_(snapshot_list_release) struct snapshot_list list = {0};
+	struct forget_result result;
+	struct slow_store *slow;
+
+	(void)state;
+	start(&f, &meanwhile);
+	assert_works(storage_pin(meanwhile.other, (struct snapshot_id){1, 1}, NULL, &err));
+	slow = slow_of(f.storage->transfer.store);
+	slow->answer_get = do_not_read_pins;
+	assert_works(storage_list_snapshots(f.storage, &list, NULL, &err));
+	assert_true(list.items[list.count - 1].pinned);
+	assert_works(forget(&f, &result));
+	assert_int_equal(result.forgotten, 2);
 	stop(&f, &meanwhile);
 }
 
@@ -503,6 +537,7 @@ int main(void)
 		cmocka_unit_test(test_pinned_meanwhile),
 		cmocka_unit_test(test_forgotten_by_two),
 		cmocka_unit_test(test_no_answer_to_the_removal),
+		cmocka_unit_test(test_a_pin_that_cannot_be_read),
 		cmocka_unit_test(test_pinned_what_is_kept),
 		cmocka_unit_test(test_claimed_meanwhile),
 		cmocka_unit_test(test_claimed_before_the_packs_go),
