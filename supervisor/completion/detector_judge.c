@@ -304,6 +304,8 @@ static struct checkpoint_facts facts_of(const struct detector *detector,
 		.format = format_of(checkpoint),
 		.own_word = checkpoint->own_word == checkpoint->changed,
 		.committed = checkpoint->committed == checkpoint->changed,
+		.placed = checkpoint->placed == checkpoint->changed &&
+			  checkpoint->family->placed_whole,
 		.next_begun = checkpoint->next_begun,
 		.job_end = job_end_of(detector, checkpoint, open || found),
 		.answers = detector->job_end == JOB_END_ASKED &&

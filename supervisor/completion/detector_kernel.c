@@ -136,7 +136,7 @@ void detector_note_placed(struct detector *detector, const char *directory,
 			      path_set_is_below(file->path, directory);
 		if (!all || detector_is_open(detector, checkpoint))
 			continue;
-		checkpoint->committed = checkpoint->changed;
+		checkpoint->committed = checkpoint->placed = checkpoint->changed;
 		if (was_complete) {
 			checkpoint->settled = true;
 			checkpoint->reason = *was_complete;

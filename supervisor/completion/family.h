@@ -63,6 +63,8 @@ struct family {
 	 * beside checkpoints, and is written anew between the saves, too. Each is judged like one
 	 * of a stream */
 	bool beside;
+	/* the one before the newest was renamed into place, and nothing came to it after that */
+	bool placed_whole;
 	/* others are parts of its checkpoints (`with`) */
 	bool leads;
 	/* before it is known to be a stream: new names that a process has written in a row while

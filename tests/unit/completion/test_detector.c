@@ -843,7 +843,11 @@ static const struct row rows[] = {
 	{"... nor for what others write elsewhere for the same number",
 		"O 1 3 t/x; C 1 3 t/x; O 2 3 step-1/y; kt step-1/x t directory; R 1 t step-1/x; = "
 		"busy; C 2 3 step-1/y; = busy; +1000; = complete"},
-	{"... nor if the one before got a file after its rename",
+	{"... whatever the files are called",
+		"O 1 3 t/ab; C 1 3 t/ab; O 1 3 t/cd; C 1 3 t/cd; kt step-1 t directory; R 1 t step-1; = "
+		"complete; +5000; O 1 3 t/ef; C 1 3 t/ef; kt step-2 t directory; R 1 t step-2; = "
+		"complete; in step-2; end 1 killed; good step-2/ef"},
+	{"... but not if the one before got a file after its rename",
 		"O 1 3 t/x; C 1 3 t/x; kt step-1 t directory; R 1 t step-1; = complete; O 2 3 step-1/y; "
 		"C 2 3 step-1/y; +1000; = complete; +5000; O 1 3 t/x; C 1 3 t/x; kt step-2 t directory; "
 		"R 1 t step-2; = busy; out step-2; O 2 3 step-2/y; C 2 3 step-2/y; = complete; in step-2"},
@@ -851,6 +855,10 @@ static const struct row rows[] = {
 		"O 1 3 t/x; C 1 3 t/x; O 1 3 t/z; C 1 3 t/z; kt step-1 t directory; R 1 t step-1; = complete; "
 		"+5000; O 1 3 step-2.tmp/x; O 2 3 step-1/y; C 2 3 step-1/y; +1000; = complete; C 1 3 "
 		"step-2.tmp/x; kt step-2 step-2.tmp directory; R 1 step-2.tmp step-2; = busy; out step-2"},
+	{"... nor in the first save after a start, of which nobody knows what comes after it",
+		"O 1 3 t/x; C 1 3 t/x; kt step-1 t directory; R 1 t step-1; = complete; O 2 3 step-1/y; "
+		"C 2 3 step-1/y; +1000; = complete; restart; O 1 3 t/x; C 1 3 t/x; kt step-2 t directory; "
+		"R 1 t step-2; = busy; out step-2"},
 	{"names with a hash are those of the ones before, also after a start",
 		"O 1 3 step-1/d/e1971dd2; C 1 3 step-1/d/e1971dd2; O 1 3 step-1/d/9c24cf36; C 1 3 "
 		"step-1/d/9c24cf36; +1000; = complete; +5000; O 1 3 step-2/d/737dd6b2; C 1 3 "
