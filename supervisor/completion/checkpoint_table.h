@@ -148,9 +148,10 @@ struct checkpoint {
 	int64_t pause_ms;
 	/* the longest pause before a file that it did not have, and when that came */
 	int64_t gap_ms, gap_end_ms;
-	/* detector generation of its last change; at which it was called complete, committed (as by
-	 * the rename of its directory into place), and found defective (0: never) */
-	uint64_t changed, own_word, committed, defect;
+	/* detector generation of its last change; at which it was called complete, committed,
+	 * renamed into place as a directory (which commits it too), and found defective (0: never)
+	 */
+	uint64_t changed, own_word, committed, placed, defect;
 	int64_t defect_ms, defect_until_ms;
 	/* the last check of its contents, and `changed` then (content_check_worker.c) */
 	uint64_t check, checked;

@@ -431,6 +431,15 @@ static enum snapshot_gone find_gone(const struct detector *detector, const char 
 	return (*newest ? gone : checkpoint && checkpoint->gone) ? GONE_NEWEST : GONE_NOTHING;
 }
 
+static char **list_made(const struct detector *detector)
+{
+	struct path_list list = {.paths = memory_new(sizeof(char *))};
+
+	for (size_t i = 0; i < detector->made_count; i++)
+		path_list_add(&list, detector->made[i].path);
+	return list.paths;
+}
+
 void snapshot_plan_make(struct snapshot_plan *plan, const struct detector *detector,
 			const char *newest)
 {
@@ -445,6 +454,7 @@ void snapshot_plan_make(struct snapshot_plan *plan, const struct detector *detec
 		.key = text_copy(newest ? newest : ""),
 		.complete = list_complete(detector, newest ? newest : ""),
 		.parts = list_parts(detector),
+		.made = list_made(detector),
 		.gone = find_gone(detector, newest),
 		.gone_number = newest ? checkpoint_name_parse(newest).number : -1,
 		.ended = detector->job_end == JOB_END_CLEAN,
@@ -462,6 +472,7 @@ void snapshot_plan_release(struct snapshot_plan *plan)
 	path_list_free(plan->complete);
 	path_list_free(plan->parts);
 	path_list_free(plan->empty);
+	path_list_free(plan->made);
 	free(plan->key);
 	*plan = (struct snapshot_plan){0};
 }
@@ -471,6 +482,8 @@ bool snapshot_plan_confirm(struct snapshot_plan *plan, const struct detector *de
 {
 	if (plan->holds_less)
 		return false;
+	path_list_free(plan->made);
+	plan->made = list_made(detector);
 	/* A commit meanwhile: what was listed before it may lack what its branch names now. */
 	if (detector->repository_generation != plan->repository_generation && !last_try)
 		return false;

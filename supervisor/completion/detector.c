@@ -20,9 +20,24 @@ void detector_init(struct detector *detector, int64_t quiet_ms,
 	};
 }
 
+/* Forgets the directories made by saves that are complete. */
+static void forget_made(struct detector *detector, int64_t until_ms)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < detector->made_count; i++)
+		if (detector->made[i].ms > until_ms)
+			detector->made[kept++] = detector->made[i];
+		else
+			free(detector->made[i].path);
+	detector->made_count = kept;
+}
+
 void detector_release(struct detector *detector)
 {
 	path_set_release(&detector->ran);
+	forget_made(detector, DETECTOR_NEVER);
+	free(detector->made);
 	writer_table_release(&detector->writers);
 	checkpoint_table_release(&detector->table);
 }
@@ -295,6 +310,7 @@ void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
 	if (complete) {
 		note_unknown_save(detector, checkpoint, judgement.reason);
 		mark_newest(checkpoint);
+		forget_made(detector, checkpoint->last_ms);
 	}
 	if (complete && !checkpoint->reduced)
 		detector_learn(detector, checkpoint);

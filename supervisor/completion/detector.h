@@ -73,6 +73,11 @@ struct detector_questions {
 	void *arg;
 };
 
+struct made_directory {
+	char *path;
+	int64_t ms;
+};
+
 struct detector {
 	int64_t quiet_ms;
 	/* borrowed; NULL: the default names of running files */
@@ -98,6 +103,9 @@ struct detector {
 	int64_t unknown_until_ms, unknown_number;
 	bool saved;    /* a save was complete, in any attempt */
 	bool answered; /* since the request, one of a known kind */
+	/* those that were made since the last write to a complete checkpoint */
+	struct made_directory *made;
+	size_t made_count;
 	/* saves that were begun so far, and when the writing of a file was */
 	uint64_t saves;
 	int64_t begun_ms;

@@ -54,12 +54,19 @@ static struct family *family_of(const struct detector *detector,
 	return leader ? detector_family_led_by(detector, leader) : NULL;
 }
 
+/* Of what was saved together with it, and no longer is. */
+static bool has_left(const struct checkpoint *checkpoint, const struct tracked_file *file)
+{
+	return file->kind != checkpoint->family && file->kind->with != checkpoint->family;
+}
+
 /* The best so far, and what was measured of a checkpoint, are no part of what a save has to have.
  */
 static bool may_be_missing(const struct checkpoint *checkpoint, const struct tracked_file *file)
 {
 	return companion_file_is_best(file->path) ||
-	       (*checkpoint->key && companion_file_is_result(file->path));
+	       (*checkpoint->key &&
+		(companion_file_is_result(file->path) || has_left(checkpoint, file)));
 }
 
 /* Its files that count, and of them those that may not be missing, unless there is nothing else.
@@ -304,6 +311,8 @@ static struct checkpoint_facts facts_of(const struct detector *detector,
 		.format = format_of(checkpoint),
 		.own_word = checkpoint->own_word == checkpoint->changed,
 		.committed = checkpoint->committed == checkpoint->changed,
+		.placed = checkpoint->placed == checkpoint->changed &&
+			  checkpoint->family->placed_whole,
 		.next_begun = checkpoint->next_begun,
 		.job_end = job_end_of(detector, checkpoint, open || found),
 		.answers = detector->job_end == JOB_END_ASKED &&

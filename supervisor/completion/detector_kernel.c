@@ -136,7 +136,7 @@ void detector_note_placed(struct detector *detector, const char *directory,
 			      path_set_is_below(file->path, directory);
 		if (!all || detector_is_open(detector, checkpoint))
 			continue;
-		checkpoint->committed = checkpoint->changed;
+		checkpoint->committed = checkpoint->placed = checkpoint->changed;
 		if (was_complete) {
 			checkpoint->settled = true;
 			checkpoint->reason = *was_complete;
@@ -386,6 +386,13 @@ static void rescan(struct detector *detector, int64_t now_ms)
 	detector->needs_verify = true;
 }
 
+static void directory_created(struct detector *detector, const char *path, int64_t now_ms)
+{
+	detector->made =
+		memory_grow(detector->made, detector->made_count + 1, sizeof(detector->made[0]));
+	detector->made[detector->made_count++] = (struct made_directory){text_copy(path), now_ms};
+}
+
 /* A scan sees neither the writer nor whether the file is open. It is also late: a torn file stays
  * torn, because the write may be older than the tear. What this machine has written since the scan
  * before explains what it finds: that is judged by better evidence. (A machine that writes the same
@@ -427,7 +434,7 @@ void detector_handle_kernel(struct detector *detector, const struct dir_event *e
 	case DIR_DELETED:
 		return deleted(detector, event->path, now_ms);
 	case DIR_DIRECTORY_CREATED:
-		return;
+		return directory_created(detector, event->path, now_ms);
 	case DIR_RESCAN:
 		return rescan(detector, now_ms);
 	}

@@ -21,13 +21,19 @@ static json_t *running_json(const struct detector *detector)
 	return list;
 }
 
-/* As from a store, where anything may stand: a part has no parts of its own. */
-static void load_sibling(struct detector *detector, struct family *family, const json_t *known)
+static struct family *load_sibling(struct detector *detector, const json_t *known, const char *key)
 {
-	const char *name = json_string_value(json_object_get(known, "with"));
-	struct family *leader =
-		name && *name ? checkpoint_table_family(&detector->table, name) : NULL;
+	const char *name = json_string_value(json_object_get(known, key));
 
+	return name && *name ? checkpoint_table_family(&detector->table, name) : NULL;
+}
+
+/* As from a store, where anything may stand: a part has no parts of its own. */
+static void load_siblings(struct detector *detector, struct family *family, const json_t *known)
+{
+	struct family *leader = load_sibling(detector, known, "with");
+
+	family->not_with = load_sibling(detector, known, "not_with");
 	if (!leader || leader == family || leader->with || family->leads)
 		return;
 	family->with = leader;
@@ -70,6 +76,8 @@ json_t *detector_signatures_json(const struct detector *detector)
 			json_object_set_new(known, "before", before);
 		if (behind)
 			json_object_set_new(known, "behind", behind);
+		if (family->not_with && (known || (known = json_object())))
+			json_object_set_new(known, "not_with", json_string(family->not_with->name));
 		if (known)
 			json_object_set_new(kinds, family->name, known);
 	}
@@ -98,7 +106,7 @@ void detector_load_signatures(struct detector *detector, const json_t *json)
 		family->beside |= json_is_true(json_object_get(known, "beside"));
 		if (family->stream || family->beside)
 			family->sure = detector->table.keeps_apart = true;
-		load_sibling(detector, family, known);
+		load_siblings(detector, family, known);
 		signature_from_json(&family->signature, known);
 		signature_from_json(&family->before, json_object_get(known, "before"));
 		signature_from_json(&family->behind, json_object_get(known, "behind"));

@@ -78,6 +78,16 @@ static struct checkpoint *find_before(const struct detector *detector,
 	return NULL;
 }
 
+/* `next` is begun. What the one before got after its rename into place would be missing now. */
+static void note_placed_whole(const struct detector *detector, const struct checkpoint *next)
+{
+	const struct checkpoint *before = find_before(detector, next);
+
+	/* Another directory of it may be renamed later. */
+	next->family->placed_whole = !next->family->leads && before && before->placed > 0 &&
+				     before->placed == before->changed;
+}
+
 static bool have_name_in_common(const struct checkpoint *one, const struct checkpoint *other)
 {
 	each_file (file, one)
@@ -119,6 +129,9 @@ static void note_number(struct detector *detector, struct checkpoint *checkpoint
 	if (other && checkpoint->number < family->highest)
 		count_own_kind(detector, checkpoint);
 	if (begun && family->highest >= 0 && checkpoint->number > family->highest) {
+		note_placed_whole(detector, checkpoint);
+		if (!other)
+			detector_judge_siblings(detector, family);
 		family->rising += checkpoint->number == family->highest + 1;
 		family->sure |=
 			checkpoint->number > family->highest + 1 || family->rising >= RISING_SURE;
@@ -302,7 +315,9 @@ static void begin_save(struct detector *detector, struct checkpoint *checkpoint,
 	checkpoint->writer_count = 0;
 	checkpoint->death = DEATH_NONE;
 	checkpoint->settled = checkpoint->next_begun = false;
-	checkpoint->own_word = checkpoint->committed = checkpoint->defect = 0;
+	if (checkpoint->placed > 0)
+		checkpoint->family->placed_whole = false;
+	checkpoint->own_word = checkpoint->committed = checkpoint->placed = checkpoint->defect = 0;
 	checkpoint->rewritten = checkpoint->reduced = false;
 	checkpoint->overtaken = false;
 	checkpoint->begun_ms = checkpoint->since_ms = now_ms;
@@ -399,10 +414,14 @@ static struct tracked_file *touch(struct detector *detector, struct tracked_file
 	}
 	if (file->marks & FILE_SLOW)
 		return NULL;
-	if (is_added(detector, file, marks, now_ms))
+	if (is_added(detector, file, marks, now_ms)) {
+		/* Its rename into place was not the last of it. */
+		checkpoint->family->placed_whole &= checkpoint->placed == 0;
+		checkpoint->placed = 0;
 		checkpoint_table_add_to(&detector->table, file);
-	else if (file->begun_ms == 0 && checkpoint->file_count > 1)
+	} else if (file->begun_ms == 0 && checkpoint->file_count > 1) {
 		note_gap(detector, checkpoint, now_ms);
+	}
 	checkpoint = file->checkpoint;
 	/* Over by quiet, and nobody has looked since: the number that grows is the same one. */
 	begun = checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->settled;

@@ -63,6 +63,8 @@ struct family {
 	 * beside checkpoints, and is written anew between the saves, too. Each is judged like one
 	 * of a stream */
 	bool beside;
+	/* the one before the newest was renamed into place, and nothing came to it after that */
+	bool placed_whole;
 	/* others are parts of its checkpoints (`with`) */
 	bool leads;
 	/* before it is known to be a stream: new names that a process has written in a row while
@@ -71,8 +73,11 @@ struct family {
 	int once_pid;
 	int64_t once_ms;
 	/* its files are parts of the checkpoints of that kind, which were written together with
-	 * them under the same numbers (family.c); NULL: of its own */
-	struct family *with;
+	 * them under the same numbers (family.c); NULL: of its own. And the one that this turned
+	 * out wrong for. */
+	struct family *with, *not_with;
+	/* of the last three numbers, a bit for each that only one of it and `with` had */
+	unsigned differed;
 	/* the number that the shim saw written last to this directory, by whom, the one before it,
 	 * and the detector's generation then; -1: none yet */
 	int own_pid;

@@ -32,6 +32,9 @@ struct snapshot_plan {
 	/* kinds (checkpoint_name_family(); or ":" and a checkpoint_name_template()) whose numbers
 	 * name parts: their files count as fixed names */
 	char **parts;
+	/* directories that were made since the newest complete save: without a file, they are of
+	 * the next one; as of snapshot_plan_confirm() */
+	char **made;
 	/* What the newest complete checkpoint had was deleted, which belongs to the next save: it
 	 * stays as the snapshot before has it, and so does its number (-1: the fixed names). If
 	 * none was complete yet, that are all files. */

@@ -77,7 +77,7 @@ static struct judgement judge_closed(const struct checkpoint_facts *facts)
 					  verdict_patience_ms(facts->quiet_ms, facts->pause_ms) -
 						  facts->still_ms)
 			       : decided(VERDICT_TORN, REASON_DIED);
-	if (facts->committed && facts->witnessed && !fewer)
+	if (facts->committed && facts->witnessed && (facts->placed || !fewer))
 		return decided(VERDICT_COMPLETE, REASON_COMMIT);
 	if (facts->signature == SIGNATURE_FULL && facts->witnessed)
 		return decided(VERDICT_COMPLETE, REASON_SIGNATURE);

@@ -75,6 +75,10 @@ struct checkpoint_facts {
 	enum format_evidence format;
 	/* nothing was written since: the job's word; the framework's commit */
 	bool own_word, committed;
+	/* that commit was the rename of its directory into place, and the one before it got
+	 * nothing after its own: then it has all that it will have, whatever the files of others
+	 * were called */
+	bool placed;
 	/* all of its writers have begun a later one */
 	bool next_begun;
 	enum signature_match signature;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 /* Unmistakable names of unfinished files: no framework uses them for finished ones. */
@@ -19,10 +20,21 @@ static const char *const temporary_anywhere[] = {".metadata.tmp", "*.orbax-check
 
 /* --- the table --- */
 
+static bool is_called(const char *name, const char *const *names)
+{
+	while (*names && strcasecmp(name, *names) != 0)
+		names++;
+	return *names;
+}
+
 const struct profile *profile_find(const char *name)
 {
 	for (size_t i = 0; i < profile_count; i++)
 		if (text_equal(profile_rows[i].name, name))
+			return &profile_rows[i];
+	for (size_t i = 0; i < profile_count; i++)
+		if (is_called(name, profile_rows[i].also) ||
+		    is_called(name, profile_rows[i].imports))
 			return &profile_rows[i];
 	return NULL;
 }

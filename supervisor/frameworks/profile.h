@@ -63,6 +63,8 @@ struct profile_rule {
 struct profile {
 	/* for --profile */
 	const char *name;
+	/* what else people call it, besides the modules of `imports` */
+	const char *also[PROFILE_NAMES];
 	/* for people */
 	const char *title;
 
@@ -137,7 +139,7 @@ struct profile {
 extern const struct profile profile_rows[];
 extern const size_t profile_count;
 
-/* NULL: there is none. */
+/* By its name, or by what else it is called, in any case: "transformers", "PyTorch". NULL: none. */
 const struct profile *profile_find(const char *name);
 /* All names, "files, torch, ..."; the caller frees. */
 char *profile_names(void);

@@ -33,7 +33,7 @@ const struct profile profile_rows[] = {
 		.resume_codes = {255, 144, 143},
 	},
 	{
-		.name = "megatron", .title = "Megatron-LM",
+		.name = "megatron", .also = {"megatron-lm"}, .title = "Megatron-LM",
 		.words = {"--exit-signal-handler", "pretrain_gpt.py", "pretrain_bert.py",
 			"pretrain_t5.py"},
 		.imports = {"megatron"},
@@ -55,7 +55,7 @@ const struct profile profile_rows[] = {
 		.resume_codes = {1, 143}, .zero_is_asked = true,
 	},
 	{
-		.name = "hf", .title = "Hugging Face Trainer",
+		.name = "hf", .also = {"huggingface"}, .title = "Hugging Face Trainer",
 		.imports = {"transformers", "trl"}, .with = {"Trainer", "TrainingArguments"},
 		.texts = {"enable_jit_checkpoint"},
 		.files = {"checkpoint-is-incomplete.txt"},
@@ -79,7 +79,7 @@ const struct profile profile_rows[] = {
 		.resume_codes = {1, 143}, .zero_is_asked = true,
 	},
 	{
-		.name = "lightning", .title = "PyTorch Lightning",
+		.name = "lightning", .also = {"pytorch-lightning"}, .title = "PyTorch Lightning",
 		.imports = {"lightning", "pytorch_lightning", "litgpt"},
 		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_RANK_0,
 		.after = PROFILE_AFTER_ENDS,
@@ -95,7 +95,7 @@ const struct profile profile_rows[] = {
 		.resume_codes = {143, 1}, .zero_is_asked = true,
 	},
 	{
-		.name = "composer", .title = "MosaicML Composer",
+		.name = "composer", .also = {"mosaicml"}, .title = "MosaicML Composer",
 		.imports = {"composer"},
 		.ask = PROFILE_ASK_NONE, .ends_unsaved = true,
 		.ask_note = "SIGTERM ends it with 143 and no checkpoint",
@@ -134,7 +134,7 @@ const struct profile profile_rows[] = {
 		.resume_codes = {1, 143},
 	},
 	{
-		.name = "orbax", .title = "JAX with Orbax",
+		.name = "orbax", .also = {"jax", "flax"}, .title = "JAX with Orbax",
 		.imports = {"orbax"},
 		.files = {"*.orbax-checkpoint-tmp*", "_CHECKPOINT_METADATA"},
 		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ANY,
@@ -252,7 +252,7 @@ const struct profile profile_rows[] = {
 		.completion_note = "each file by the end that its superblock says",
 	},
 	{
-		.name = "torch", .title = "a PyTorch script with torch.save",
+		.name = "torch", .also = {"pytorch"}, .title = "a PyTorch script with torch.save",
 		.imports = {"torch"},
 		.files = {"*.pt", "*.pth"},
 		ANY_SCRIPT,

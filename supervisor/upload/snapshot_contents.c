@@ -220,7 +220,10 @@ bool snapshot_is_of_next(void *arg, const char *directory)
 {
 	const struct snapshot_run *run = arg;
 
-	return run->report.round.beside || strpbrk(text_last_part(directory), "0123456789");
+	for (char **path = run->plan.made; path && *path; path++)
+		if (text_equal(*path, directory))
+			return true;
+	return run->report.round.beside;
 }
 
 bool snapshot_carries_any(void *arg)

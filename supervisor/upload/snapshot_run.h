@@ -190,8 +190,8 @@ bool snapshot_excludes(void *arg, const char *path);
  * another checkpoint each time, and is in a snapshot whole or not at all.
  */
 bool snapshot_carries(void *arg, const char *path);
-/* Without a file in it, a directory with a number is of the next save; of a part without a
- * checkpoint, each is. */
+/* Without a file in it, the directory is of the next save if it was made since the newest complete
+ * one; of a part without a checkpoint, each is. */
 bool snapshot_is_of_next(void *arg, const char *directory);
 /* Is there any such path? */
 bool snapshot_carries_any(void *arg);

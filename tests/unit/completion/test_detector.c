@@ -671,10 +671,23 @@ static const struct row rows[] = {
 		"O 1 3 a/step-001/x; C 1 3 a/step-001/x; O 1 3 b/step_1.pt; C 1 3 b/step_1.pt; +1000; = "
 		"complete; O 1 3 b/step_2.pt; C 1 3 b/step_2.pt; = busy; O 1 3 a/step-002/x; C 1 3 "
 		"a/step-002/x; = complete; in a/step-002; in a/step-002/x"},
+	{"what comes three times with it is awaited no longer than other files",
+		"O 1 3 a/step_1; C 1 3 a/step_1; O 1 3 b/step_1; C 1 3 b/step_1; +1000; = complete; "
+		"O 1 3 a/step_2; C 1 3 a/step_2; O 1 3 b/step_2; C 1 3 b/step_2; = complete; +2000; "
+		"O 1 3 a/step_3; C 1 3 a/step_3; +9999; = busy; +1; = complete; "
+		"O 1 3 a/step_4; C 1 3 a/step_4; +10000; = complete; "
+		"O 1 3 a/step_5; C 1 3 a/step_5; = complete; O 1 3 b/step_5; in a/step_5"},
 	{"two processes save at their own pace",
 		"O 1 3 a/step_1; O 2 3 b/step_1; C 1 3 a/step_1; +1000; = complete; in a/step_1; out "
 		"b/step_1; O 1 3 a/step_2; C 1 3 a/step_2; = complete; C 2 3 b/step_1; in a/step_1; "
 		"O 1 3 a/step_3; C 1 3 a/step_3; O 2 3 b/step_2; end 2 killed; = complete; good a/step_3"},
+	{"a process saves two models, each at its own pace",
+		"O 1 3 a/step_1; C 1 3 a/step_1; O 1 3 b/step_1; C 1 3 b/step_1; +1000; = complete; "
+		"+4000; O 1 3 a/step_2; C 1 3 a/step_2; +4000; O 1 3 a/step_3; C 1 3 a/step_3; +4000; "
+		"O 1 3 b/step_2; C 1 3 b/step_2; +4000; O 1 3 a/step_4; C 1 3 a/step_4; = complete; "
+		"in a/step_4; O 1 3 b/step_3; C 1 3 b/step_3; +1000; = complete; O 1 3 a/step_5; C 1 3 "
+		"a/step_5; = complete; restart; O 1 3 a/step_6; C 1 3 a/step_6; +4000; = complete; O 1 "
+		"3 b/step_6; in a/step_6"},
 	{"one that has saves of its own is no part",
 		"O 1 3 b/step_1; C 1 3 b/step_1; +1000; = complete; O 1 3 a/step_2; C 1 3 a/step_2; "
 		"+1000; = complete; O 1 3 b/step_2; in a/step_2; C 1 3 b/step_2; = complete; O 1 3 "
@@ -843,7 +856,11 @@ static const struct row rows[] = {
 	{"... nor for what others write elsewhere for the same number",
 		"O 1 3 t/x; C 1 3 t/x; O 2 3 step-1/y; kt step-1/x t directory; R 1 t step-1/x; = "
 		"busy; C 2 3 step-1/y; = busy; +1000; = complete"},
-	{"... nor if the one before got a file after its rename",
+	{"... whatever the files are called",
+		"O 1 3 t/ab; C 1 3 t/ab; O 1 3 t/cd; C 1 3 t/cd; kt step-1 t directory; R 1 t step-1; = "
+		"complete; +5000; O 1 3 t/ef; C 1 3 t/ef; kt step-2 t directory; R 1 t step-2; = "
+		"complete; in step-2; end 1 killed; good step-2/ef"},
+	{"... but not if the one before got a file after its rename",
 		"O 1 3 t/x; C 1 3 t/x; kt step-1 t directory; R 1 t step-1; = complete; O 2 3 step-1/y; "
 		"C 2 3 step-1/y; +1000; = complete; +5000; O 1 3 t/x; C 1 3 t/x; kt step-2 t directory; "
 		"R 1 t step-2; = busy; out step-2; O 2 3 step-2/y; C 2 3 step-2/y; = complete; in step-2"},
@@ -851,6 +868,10 @@ static const struct row rows[] = {
 		"O 1 3 t/x; C 1 3 t/x; O 1 3 t/z; C 1 3 t/z; kt step-1 t directory; R 1 t step-1; = complete; "
 		"+5000; O 1 3 step-2.tmp/x; O 2 3 step-1/y; C 2 3 step-1/y; +1000; = complete; C 1 3 "
 		"step-2.tmp/x; kt step-2 step-2.tmp directory; R 1 step-2.tmp step-2; = busy; out step-2"},
+	{"... nor in the first save after a start, of which nobody knows what comes after it",
+		"O 1 3 t/x; C 1 3 t/x; kt step-1 t directory; R 1 t step-1; = complete; O 2 3 step-1/y; "
+		"C 2 3 step-1/y; +1000; = complete; restart; O 1 3 t/x; C 1 3 t/x; kt step-2 t directory; "
+		"R 1 t step-2; = busy; out step-2"},
 	{"names with a hash are those of the ones before, also after a start",
 		"O 1 3 step-1/d/e1971dd2; C 1 3 step-1/d/e1971dd2; O 1 3 step-1/d/9c24cf36; C 1 3 "
 		"step-1/d/9c24cf36; +1000; = complete; +5000; O 1 3 step-2/d/737dd6b2; C 1 3 "

@@ -246,6 +246,30 @@ static void test_a_deletion_belongs_to_the_next_save(void **state)
 	}
 }
 
+/* A directory is of the save that made it. */
+static void test_a_directory_is_of_the_next_save(void **state)
+{
+	struct snapshot_plan plan;
+
+	(void)state;
+	tell(DIR_DIRECTORY_CREATED, "run_1", 1000);
+	write_file("run_1/state.pt", "oc", 1001);
+	tell(DIR_DIRECTORY_CREATED, "run_2", 2500);
+	decide(3000);
+	snapshot_plan_make(&plan, &detector, "");
+	assert_string_equal(plan.made[0], "run_2");
+	assert_null(plan.made[1]);
+	tell(DIR_DIRECTORY_CREATED, "run_3", 3500);
+	assert_true(snapshot_plan_confirm(&plan, &detector, false));
+	assert_string_equal(plan.made[1], "run_3");
+	snapshot_plan_release(&plan);
+	write_file("run_2/state.pt", "oc", 4000);
+	decide(6000);
+	snapshot_plan_make(&plan, &detector, "");
+	assert_null(plan.made[0]);
+	snapshot_plan_release(&plan);
+}
+
 static void test_what_is_begun_later_is_dropped(void **state)
 {
 	struct snapshot_plan plan;
@@ -804,6 +828,7 @@ int main(void)
 		TEST(test_what_a_gone_member_had_come_to_is_left_out),
 		TEST(test_only_what_is_complete_goes_in),
 		TEST(test_a_deletion_belongs_to_the_next_save),
+		TEST(test_a_directory_is_of_the_next_save),
 		TEST(test_what_is_begun_later_is_dropped),
 		TEST(test_void_once_the_newest_is_written_again),
 		TEST(test_fixed_names_that_are_written_again),

@@ -25,12 +25,43 @@ static void test_the_table(void **state)
 		/* Lists end within their room. */
 		assert_null(profile->words[PROFILE_NAMES - 1]);
 		assert_null(profile->imports[PROFILE_NAMES - 1]);
+		assert_null(profile->also[PROFILE_NAMES - 1]);
 		assert_null(profile->temporary[PROFILE_NAMES - 1]);
 		assert_int_equal(profile->resume_codes[PROFILE_CODES - 1], 0);
 	}
 	assert_null(profile_find("auto"));
 	assert_null(profile_find(""));
 	free(names);
+}
+
+/* People say what they install or import. */
+static void test_usual_names(void **state)
+{
+	static const struct {
+		const char *called, *name;
+	} rows[] = {
+		{"transformers", "hf"},
+		{"huggingface", "hf"},
+		{"pytorch-lightning", "lightning"},
+		{"pytorch_lightning", "lightning"},
+		{"PyTorch", "torch"},
+		{"TensorFlow", "tf"},
+		{"jax", "orbax"},
+		{"Megatron-LM", "megatron"},
+		{"none", NULL},
+		{"pytorchx", NULL},
+		{"pyt", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct profile *found = profile_find(rows[i].called);
+
+		if (!rows[i].name || !found)
+			assert_true(!rows[i].name && !found);
+		else
+			assert_string_equal(found->name, rows[i].name);
+	}
 }
 
 static void test_imports(void **state)
@@ -318,6 +349,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_table),
+		cmocka_unit_test(test_usual_names),
 		cmocka_unit_test(test_imports),
 		cmocka_unit_test(test_choosing),
 		cmocka_unit_test(test_handler_unseen),
