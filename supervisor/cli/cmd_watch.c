@@ -55,6 +55,7 @@ struct watching {
 	int words[2];   /* a pipe of words */
 	int signals;
 	struct notices notices;
+	int64_t end_ms;     /* with --timeout */
 	int code;           /* CODE_NONE: it is to go on */
 	bool output_failed; /* what is printed goes nowhere, which was said */
 };
@@ -189,18 +190,36 @@ static int start_command(const struct watching *watching, const struct notice *n
 	return failed;
 }
 
+/* Until --timeout is over; without end where a stop is known. */
+static int poll_ms(const struct watching *watching)
+{
+	bool timed = watching->line->timeout_ms && !notices_stop(&watching->notices);
+	int64_t left_ms = timed ? clock_left_ms(watching->end_ms) : POLL_MOST_MS;
+
+	return left_ms <= 0 ? 0 : left_ms < POLL_MOST_MS ? (int)left_ms : POLL_MOST_MS;
+}
+
 /* Its exit code, as shells have it. It is in a group of its own: a signal that ends us is handed
- * on, and at the second one it does not get to end in its own way. */
+ * on, and at the second one it does not get to end in its own way. The end of --timeout counts as
+ * one. */
 static int await_command(struct watching *watching, pid_t pid)
 {
+	struct pollfd signals = {.fd = watching->signals, .events = POLLIN};
 	struct signalfd_siginfo info;
+	bool over = false;
 	int status = 0;
 
 	while (waitpid(pid, &status, WNOHANG) == 0) {
-		if (read(watching->signals, &info, sizeof(info)) != sizeof(info) ||
+		int wait_ms = over ? -1 : poll_ms(watching), ready = poll(&signals, 1, wait_ms);
+
+		if (ready == 0 && wait_ms == 0) {
+			kill(-pid, SIGTERM);
+			over = true;
+		}
+		if (ready <= 0 || read(watching->signals, &info, sizeof(info)) != sizeof(info) ||
 		    info.ssi_signo == SIGCHLD)
 			continue;
-		kill(-pid, watching->code == CODE_NONE ? SIGTERM : SIGKILL);
+		kill(-pid, !over && watching->code == CODE_NONE ? SIGTERM : SIGKILL);
 		end_watching(watching, 0);
 	}
 	return wait_status_exit_code(status);
@@ -266,20 +285,19 @@ static void hear_health(struct watching *watching, const struct source_state *st
 
 static int wait_for_end(struct watching *watching)
 {
-	int64_t end_ms = clock_monotonic_ms() + watching->line->timeout_ms;
 	struct pollfd fds[] = {{.fd = watching->signals, .events = POLLIN},
 			       {.fd = watching->words[0], .events = POLLIN}};
 	struct signalfd_siginfo info;
 	struct word word;
 
+	watching->end_ms = clock_monotonic_ms() + watching->line->timeout_ms;
 	while (watching->code == CODE_NONE) {
-		/* Without end where a stop is known. */
-		bool timed = watching->line->timeout_ms && !notices_stop(&watching->notices);
-		int64_t left_ms = timed ? clock_left_ms(end_ms) : POLL_MOST_MS;
+		int wait_ms = poll_ms(watching), ready = poll(fds, 2, wait_ms);
 
-		if (left_ms <= 0)
+		/* What came in time, while a command ran, still counts. */
+		if (ready == 0 && wait_ms == 0)
 			end_watching(watching, CODE_TIMED_OUT);
-		else if (poll(fds, 2, (int)(left_ms < POLL_MOST_MS ? left_ms : POLL_MOST_MS)) <= 0)
+		else if (ready <= 0)
 			continue;
 		else if (fds[0].revents && read(fds[0].fd, &info, sizeof(info)) == sizeof(info))
 			end_watching(watching, info.ssi_signo == SIGCHLD ? CODE_NONE : 0);

@@ -542,41 +542,49 @@ bool proc_pid_namespace(uint64_t *device, uint64_t *inode)
 
 /* --- the end of all descendants --- */
 
-/* Returns how many are alive. */
-static size_t kill_all(const struct process_tree *tree, pid_t root)
+/* A chain that forks faster than it is found must not keep us: the caller tries again. */
+#define KILL_MS 50
+#define KILL_ROUNDS 4
+
+/* `*latest`: of the youngest that was hit. Returns how many are alive. */
+static size_t kill_all(const struct process_tree *tree, pid_t root, uint64_t *latest)
 {
 	size_t alive = 0;
 
 	for (size_t i = 0; i < tree->count; i++) {
 		const struct process *process = &tree->processes[i];
+		/* Many start within one tick; a PID has 22 bits at most. */
+		uint64_t started = process->start_time << 22 | (uint64_t)process->pid;
 
 		if (process->pid == root || process_is_dead(process))
 			continue;
 		alive++;
 		/* If the process was reaped and its PID reused since, the start time differs. */
-		if (process_start_time(process->pid) == process->start_time)
-			(void)kill(process->pid, SIGKILL);
+		if (process_start_time(process->pid) == process->start_time &&
+		    kill(process->pid, SIGKILL) == 0 && started > *latest)
+			*latest = started;
 	}
 	return alive;
 }
 
 size_t kill_tree_below(pid_t root)
 {
+	int64_t until_ms = clock_monotonic_ms() + KILL_MS;
 	uint64_t latest = 0;
 	size_t alive = 0;
 
 	/* A process forked during one round is found in the next. After two rounds without a new
-	 * process, none is left that could fork. */
-	for (int round = 0, quiet = 0; round < 64 && quiet < 2; round++) {
+	 * one that lives, none is left that could fork. */
+	for (int round = 0, quiet = 0;
+	     quiet < 2 && (round < KILL_ROUNDS || clock_monotonic_ms() < until_ms); round++) {
 		auto_(process_tree_release) struct process_tree tree = {0};
-		uint64_t newest;
+		uint64_t before = latest;
 
 		if (process_tree_read(root, PROCESS_TREE_BRIEF, &tree, NULL) < 0)
-			return 0;
-		newest = process_tree_latest_start(&tree);
-		quiet = newest <= latest ? quiet + 1 : 0;
-		latest = newest;
-		alive = kill_all(&tree, root);
+			alive = 1; /* at least, as far as anybody knows */
+		else
+			alive = kill_all(&tree, root, &latest);
+		quiet = latest == before ? quiet + 1 : 0;
 	}
 	return alive;
 }

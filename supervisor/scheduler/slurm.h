@@ -218,7 +218,8 @@ struct slurm_requeue_run {
 	/* of `facts`, what is known before the environment and scontrol are asked: the first five,
 	 * `script_ended` and `exit_code` */
 	struct slurm_requeue_facts facts;
-	/* Until shortly before it the other tasks of the step may save; 0: they need no time. */
+	/* The other tasks of the step may save for a third of the time until then; 0: they need
+	 * none. */
 	int64_t deadline_ms;
 	/* Called just before: Slurm kills this step as soon as it gets the command. */
 	void (*requeueing)(void *arg, const char *id);

@@ -134,23 +134,27 @@ static void query_job(struct slurm_requeue_facts *facts, char id[SLURM_JOB_ID_SI
 	}
 }
 
-/* A requeue kills all tasks of the step, KillWait after SIGTERM. A third of the time, between 5 and
- * 20 s, stays for it, because a busy controller is slow. */
-static void wait_for_other_tasks(int64_t deadline_ms)
+/* A requeue kills all tasks of the step, KillWait after SIGTERM. They had the notice at the same
+ * time, so a third of what is left does for them. SIGTERM and SIGINT, which main() blocks, end the
+ * wait. False: nobody was waited for. */
+static bool wait_for_other_tasks(int64_t deadline_ms)
 {
 	const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
-	int64_t left_ms = deadline_ms - clock_monotonic_ms(), reserve_ms = left_ms / 3;
-	struct timespec wait = {0};
+	int64_t wait_ms = (deadline_ms - clock_monotonic_ms()) / 3;
+	struct timespec wait = {.tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000};
+	sigset_t ends;
 	uint64_t count;
 
-	reserve_ms = reserve_ms < 5000 ? 5000 : reserve_ms > 20000 ? 20000 : reserve_ms;
-	if (deadline_ms == 0 || deadline_ms == CLOCK_NEVER || left_ms <= reserve_ms || !tasks ||
+	if (deadline_ms == 0 || deadline_ms == CLOCK_NEVER || wait_ms <= 0 || !tasks ||
 	    !text_to_u64(tasks, UINT_MAX, &count) || count < 2)
-		return;
-	log_note("the other tasks of this job may save until shortly before the deadline: a "
-		 "requeue will kill them");
-	wait.tv_sec = (left_ms - reserve_ms) / 1000;
-	nanosleep(&wait, NULL);
+		return false;
+	log_note("the other tasks of this job may save for %.0f s more: a requeue will kill them",
+		 (double)wait_ms / 1000);
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGINT);
+	sigtimedwait(&ends, NULL, &wait);
+	return true;
 }
 
 void slurm_requeue_run(const struct slurm_requeue_run *run)
@@ -167,11 +171,15 @@ void slurm_requeue_run(const struct slurm_requeue_run *run)
 	if (may_requeue(&facts) && !is_meant_to_end(&facts))
 		query_job(&facts, id);
 	decision = slurm_requeue_decide(&facts);
+	/* Meanwhile its user may cancel it. */
+	if (decision.verdict == SLURM_REQUEUE && wait_for_other_tasks(run->deadline_ms)) {
+		query_job(&facts, id);
+		decision = slurm_requeue_decide(&facts);
+	}
 	if (decision.why)
 		say_decision(&decision, facts.exit_code);
 	if (decision.verdict != SLURM_REQUEUE)
 		return;
-	wait_for_other_tasks(run->deadline_ms);
 	requeue(run, id, script_died_of_signal(&facts));
 }
 

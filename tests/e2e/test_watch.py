@@ -423,6 +423,19 @@ def test_a_command_on_each_and_exit_codes(start, tmp_path):
     assert watch.process.wait(harness.LIMIT) == 1
 
 
+@pytest.mark.parametrize("stop, code, said", [(False, 1, "advice\n"), (True, 7, "advice\nstop\n")])
+def test_the_timeout_ends_a_command_and_no_stop_that_came_in_time(start, tmp_path, stop, code, said):
+    file, seen = tmp_path / "notice", tmp_path / "seen"
+    file.write_text('{"kind": "advice", "reason": "perhaps"}')
+    script = f'echo "$REPRIEVE_NOTICE_KIND" >>{seen}; [ "$REPRIEVE_NOTICE_KIND" = stop ] || exec sleep 600; exit 7'
+    watch = start.watch("--notice", f"file:{file}", "--once", "--timeout", "4s", "--", "sh", "-c", script)
+    wait_for("the command", seen.exists, process=watch.process)
+    if stop:
+        file.write_text("now")
+    assert watch.process.wait(harness.LIMIT) == code
+    assert seen.read_text() == said
+
+
 @contextlib.contextmanager
 def broken_output(kind):
     """A descriptor to write to, and in vain."""

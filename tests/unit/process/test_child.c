@@ -3,6 +3,7 @@
 #include "process/process.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "process/process_tree.h"
 
@@ -107,6 +108,36 @@ static void kills_a_tree_that_forks(void **state)
 	assert_int_equal(child.exit_code, 128 + SIGKILL);
 }
 
+/* Its children end at once, and nobody reaps them: a round of kill_tree_below() finds nobody to
+ * kill, however many have come and gone meanwhile. */
+static void counts_no_dead_as_new(void **state)
+{
+	auto_(process_tree_release) struct process_tree tree = {0};
+	pid_t forker = fork();
+	int64_t began_ms = 0, read_ms = 0;
+
+	(void)state;
+	for (int i = 0; forker == 0 && i < 20000; i++) {
+		if (fork() == 0)
+			_exit(0);
+		if (i > 1500)
+			usleep(500);
+	}
+	if (forker == 0)
+		_exit(0);
+	while (tree.count < 1500) {
+		process_tree_release(&tree);
+		began_ms = clock_monotonic_ms();
+		assert_int_equal(process_tree_read(forker, PROCESS_TREE_BRIEF, &tree, NULL), 0);
+		read_ms = clock_monotonic_ms() - began_ms;
+	}
+	began_ms = clock_monotonic_ms();
+	kill_tree_below(forker);
+	assert_in_range(clock_monotonic_ms() - began_ms, 0, 100 + 12 * read_ms);
+	kill(forker, SIGKILL);
+	assert_int_equal(waitpid(forker, NULL, 0), forker);
+}
+
 static unsigned stops;
 
 void __wrap_signals_stop_self(int signal, bool group);
@@ -169,6 +200,7 @@ int main(void)
 		RUN(says_why_it_cannot_run),
 		RUN(while_a_notice_stands_we_do_not_stop),
 		RUN(kills_a_tree_that_forks),
+		RUN(counts_no_dead_as_new),
 	};
 	struct err err;
 

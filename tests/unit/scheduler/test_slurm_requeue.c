@@ -1,9 +1,11 @@
 #include "scheduler/slurm.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -119,6 +121,12 @@ static void note_requeueing(void *arg, const char *id)
 	++*(unsigned *)arg;
 }
 
+/* Cancelled while the other tasks were waited for. */
+#define CANCELLED_LATER "$([ $(wc -l <${0%/*}/asked) = 1 ] && echo RUNNING || echo COMPLETING)"
+#define SHOW "--oneliner show job 7\n"
+
+#define HOURS_MS 10000000
+
 static void test_run(void **state)
 {
 	static const struct {
@@ -126,27 +134,36 @@ static void test_run(void **state)
 		const char *task, *job_state, *asked; /* "": scontrol was not called */
 		unsigned requeued;
 		const char *signal; /* "": the notice was not the job's own time limit */
+		int left_ms;        /* of two tasks; 0: there is no deadline */
 	} rows[] = {
-		{true, false, "0", "RUNNING", "--oneliner show job 7\nrequeue Incomplete 7\n", 1,
-		 ""},
-		{true, false, "0", "COMPLETING", "--oneliner show job 7\n", 0, ""},
-		{true, true, "0", "FAILED ExitCode=0:15", "--oneliner show job 7\nrequeue 7\n", 1,
-		 ""},
-		{true, true, "0", "FAILED ExitCode=1:0", "--oneliner show job 7\n", 0, ""},
-		{true, false, "1", "RUNNING", "", 0, ""},
-		{false, false, "0", "RUNNING", "", 0, ""},
-		{true, false, "0", "RUNNING",
-		 "write batch_script 7 -\n--oneliner show job 7\nrequeue Incomplete 7\n", 1,
-		 "B:TERM@60"},
-		{true, false, "0", "RUNNING", "write batch_script 7 -\n", 0, "B:USR2@60"},
-		{true, false, "1", "RUNNING", "", 0, "B:TERM@60"},
+		// clang-format off
+		{true, false, "0", "RUNNING", SHOW "requeue Incomplete 7\n", 1, "", 0},
+		{true, false, "0", "COMPLETING", SHOW, 0, "", 0},
+		{true, true, "0", "FAILED ExitCode=0:15", SHOW "requeue 7\n", 1, "", 0},
+		{true, true, "0", "FAILED ExitCode=1:0", SHOW, 0, "", 0},
+		{true, false, "1", "RUNNING", "", 0, "", 0},
+		{false, false, "0", "RUNNING", "", 0, "", 0},
+		{true, false, "0", "RUNNING", "write batch_script 7 -\n" SHOW "requeue Incomplete 7\n", 1, "B:TERM@60", 0},
+		{true, false, "0", "RUNNING", "write batch_script 7 -\n", 0, "B:USR2@60", 0},
+		{true, false, "1", "RUNNING", "", 0, "B:TERM@60", 0},
+		{true, false, "0", "RUNNING", SHOW SHOW "requeue Incomplete 7\n", 1, "", 300},
+		{true, false, "0", CANCELLED_LATER, SHOW SHOW, 0, "", 300},
+		/* a signal ends the wait; nobody waits where nothing comes of it */
+		{true, false, "0", "RUNNING", SHOW SHOW "requeue Incomplete 7\n", 1, "", HOURS_MS},
+		{true, false, "0", "COMPLETING", SHOW, 0, "", HOURS_MS},
+		// clang-format on
 	};
+	sigset_t term;
 
 	(void)state;
 	setenv("SLURM_JOB_ID", "7", 1);
 	unsetenv("SLURM_ARRAY_JOB_ID");
 	unsetenv("SLURM_RESTART_COUNT");
 	unsetenv("SBATCH_SIGNAL");
+	setenv("SLURM_STEP_NUM_TASKS", "2", 1);
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	sigprocmask(SIG_BLOCK, &term, NULL);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		auto_(bytes_release) struct bytes asked = {.limit = 4096};
 		char root[] = "/tmp/reprieve-test-XXXXXX";
@@ -159,6 +176,7 @@ static void test_run(void **state)
 				  .preempted = rows[i].preempted,
 				  .script_ended = rows[i].script_ended,
 				  .at_limit = rows[i].signal[0] != '\0'},
+			.deadline_ms = rows[i].left_ms ? clock_monotonic_ms() + rows[i].left_ms : 0,
 			.requeueing = note_requeueing,
 			.arg = &requeued,
 		};
@@ -170,6 +188,8 @@ static void test_run(void **state)
 		plant_scontrol(root, rows[i].job_state, rows[i].signal);
 		setenv("PATH", search, 1);
 		setenv("SLURM_PROCID", rows[i].task, 1);
+		if (rows[i].left_ms == HOURS_MS && rows[i].requeued)
+			raise(SIGTERM);
 		slurm_requeue_run(&run);
 		setenv("PATH", before, 1);
 		assert_int_equal(requeued, rows[i].requeued);
