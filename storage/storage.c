@@ -196,6 +196,32 @@ static int open_store(struct opening *opening, struct err *err)
 	return err_pass(err, &own);
 }
 
+/* A store that is full to the last byte opens for reading only: that is enough to use the room that
+ * was kept for a claim. */
+static bool use_claim_room(const struct opening *opening)
+{
+	const struct storage_options *options = opening->options;
+	auto_(store_close) struct store *store = NULL;
+
+	return !options->read_only &&
+	       store_open(options->url, false, true, &store, opening->cancel, NULL) == 0 &&
+	       claim_room_use(store, options->job, opening->cancel);
+}
+
+static int open_with_room(struct opening *opening, struct err *err)
+{
+	struct err own = {0};
+
+	if (open_store(opening, &own) == 0)
+		return 0;
+	if (own.kind == ERR_NO_SPACE && use_claim_room(opening)) {
+		opening->storage->used_claim_room = true;
+		if (open_store(opening, &own) == 0)
+			return 0;
+	}
+	return err_pass(err, &own);
+}
+
 static void plan_transfers(struct storage *storage, const struct storage_options *options)
 {
 	struct transfer_plan_facts facts = {
@@ -297,7 +323,7 @@ int storage_open(const struct storage_options *options, struct storage **result,
 	if (options->is_private && creates(options))
 		make_private_directory(options->url);
 	opening.storage = storage = make_handle(options);
-	if (open_store(&opening, err) < 0) {
+	if (open_with_room(&opening, err) < 0) {
 		storage_close(storage);
 		(void)store_explain_full(options->job, err);
 		return -1;

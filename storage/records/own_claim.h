@@ -58,4 +58,12 @@ int own_claim_check_newer(struct storage *storage, uint32_t attempt,
 void own_claim_note_time(struct storage *storage, const struct job_listing *listing,
 			 uint32_t number);
 
+/* Puts the room for the next claim if it is not there. Without it, a start works as long as there
+ * is room. */
+void claim_room_keep(struct storage *storage, struct cancel *cancel);
+/* Whether it was there when the job was listed. */
+bool claim_room_is_listed(const struct storage *storage, const struct job_listing *listing);
+/* True: it was there, and is removed. */
+bool claim_room_use(struct store *store, const char *job, struct cancel *cancel);
+
 #endif

@@ -83,6 +83,8 @@ struct storage {
 	bool emptied;
 	/* A save of this process has found the store full. */
 	bool found_full;
+	/* The room for a claim was used: it is to be kept again once there is some. */
+	bool used_claim_room;
 	/* What the store has said then. */
 	char full_reason[160];
 	/* Of all that were in the store when the claim of the attempt was there; none: nothing

@@ -534,6 +534,23 @@ static int claim_until_stable(struct claiming *claiming, struct attempt *attempt
 	return err_set(err, ERR_RETRY, "attempts or snapshots come faster than it can look");
 }
 
+/* In a full store there is room that was kept for this. */
+static int claim_with_room(struct claiming *claiming, struct attempt *attempt, struct err *err)
+{
+	struct storage *storage = claiming->storage;
+	struct err own = {0};
+
+	if (claim_until_stable(claiming, attempt, &own) == 0)
+		return 0;
+	if (own.kind == ERR_NO_SPACE &&
+	    claim_room_use(storage->transfer.store, storage->transfer.job, claiming->cancel)) {
+		storage->used_claim_room = true;
+		if (claim_until_stable(claiming, attempt, &own) == 0)
+			return 0;
+	}
+	return err_pass(err, &own);
+}
+
 /* It costs a moment at most, and no start depends on it. A retention run forgets them as they come;
  * this is for jobs that have none, and reads all claims, so it is done once in a while. */
 static void forget_after_claim(struct claiming *claiming)
@@ -562,7 +579,7 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
 
 	*attempt = (struct attempt){0};
 	storage->earlier_claim = storage->own_claim;
-	if (claim_until_stable(&claiming, attempt, &own) < 0) {
+	if (claim_with_room(&claiming, attempt, &own) < 0) {
 		if (own.kind == ERR_NO_SPACE)
 			attempt->number = 0;
 		else
@@ -571,6 +588,8 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
 		store_explain_full(storage->transfer.job, err);
 		return err_wrap(err, "cannot claim an attempt of job %s", storage->transfer.job);
 	}
+	if (!storage->used_claim_room && !claim_room_is_listed(storage, &claiming.listing))
+		claim_room_keep(storage, cancel);
 	forget_after_claim(&claiming);
 	job_records_trim_memory();
 	return 0;

@@ -219,6 +219,10 @@ int storage_forget(struct storage *storage, const struct forget_request *request
 	if (garbage_collect_packs(storage, &forgetting.inventory, forgetting.gone, &rule,
 				  &result->collected, &result->refused, cancel, err) < 0)
 		return -1;
+	if (storage->used_claim_room && result->collected.packs_removed > 0) {
+		claim_room_keep(storage, cancel);
+		storage->used_claim_room = false;
+	}
 	/* It is not what the caller asked for, and may not fail: the next run does what is left. */
 	if (!request->dry_run && !request->is_stuck)
 		(void)attempt_forget_run(storage, &forgetting.inventory.listing, ATTEMPTS_AT_ONCE,

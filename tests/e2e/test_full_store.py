@@ -1,4 +1,4 @@
-"""A store on a disk that is full: a start runs the job without a claim, and what is dead in packs goes."""
+"""A store on a disk that is full: a start has room for its claim, and what is dead in packs goes."""
 import os
 import signal
 import subprocess
@@ -59,7 +59,7 @@ def fill(directory):
                 pass
 
 
-def test_a_start_in_a_full_store_claims_once_there_is_room(place, small):
+def test_a_start_has_room_for_its_claim(place, small):
     directory = small("8m")
     assert place.run(PYTHON, SAVER, "--steps", 2, "--pause", "0.4", options=QUICK).wait() == 0
     before = place.newest()["id"]
@@ -75,10 +75,28 @@ def test_a_start_in_a_full_store_claims_once_there_is_room(place, small):
     assert place.verb("verify").code == 0
 
 
-def leave(directory, size):
-    """So much room in a disk that is full."""
-    other = directory / "other"
-    os.truncate(other, other.stat().st_size - size)
+def test_starts_go_on_in_a_full_store(place, small):
+    """Each drops what retention does not keep, also where attempts that were killed have started from it."""
+    directory = small("10m")
+
+    def start(number, size):
+        before = place.newest()["step"] if number > 1 else 0
+        run = place.run(PYTHON, SAVER, "--pause", "0.5", "--keep", 1, "--size", size, options=QUICK, directory=place.path / f"machine-{number}")
+        wait_for(f"a durable step behind {before}", lambda: place.snapshots() and place.newest()["step"] > before, process=run.process)
+        run.kill()
+        run.wait()
+
+    start(1, 2_900_000)
+    start(2, 1_900_000)
+    fill(directory)
+    start(3, 1_900_000)
+    start(4, 1_900_000)
+
+
+def without_room(directory):
+    for room in directory.glob("runs/jobs/*/attempts/room"):
+        room.unlink()
+    fill(directory)
 
 
 def preempt(run):
@@ -88,11 +106,11 @@ def preempt(run):
     return run.wait()
 
 
-def test_a_start_without_room_runs_the_job(place, small):
+def test_a_start_without_that_room_runs_the_job(place, small):
     """Nothing can go: it goes on from what is there, says what helps, and ends with 74 each time."""
     directory = small("8m")
     assert place.run(PYTHON, SAVER, "--steps", 2, "--pause", "0.4", options=ALL).wait() == 0
-    fill(directory)
+    without_room(directory)
     for attempt in range(2):
         run = place.run(PYTHON, SAVER, "--pause", "0.3", options=(*ALL, "--grace", "5"), directory=place.path / f"machine-{attempt}")
         assert preempt(run) == EXIT_NOT_DURABLE, run
@@ -112,11 +130,10 @@ def test_what_cannot_be_recorded_ends_under_a_limit(place, small):
     directory = small("8m")
     assert place.run(PYTHON, SAVER, "--steps", 2, "--pause", "0.4", options=ALL).wait() == 0
     fill(directory)
-    leave(directory, 128 << 10)
     limit = (*ALL, "--grace", "5", "--max-no-progress", "100")
     recorded = place.run(PYTHON, SAVER, "--pause", "0.3", "--size", 300000, options=limit, directory=place.path / "recorded")
     assert preempt(recorded) == EXIT_NOT_DURABLE, recorded
-    fill(directory)
+    without_room(directory)
     refused = place.run(PYTHON, SAVER, "--pause", "0.3", options=limit, directory=place.path / "refused")
     assert refused.wait() == EXIT_NO_PROGRESS and "resumes" not in refused.out, refused
     assert f"reprieve forget --job {place.job} --keep-last N" in refused.err
@@ -127,7 +144,7 @@ def test_by_default_a_full_store_makes_room_for_a_start(place, small):
     directory = small("8m")
     run = place.run(PYTHON, SAVER, "--steps", 14, "--size", "300000", "--pause", "0.4", options=ALL)
     assert run.wait() == 0 and len(place.snapshots()) > 11, run
-    fill(directory)
+    without_room(directory)
     run = place.run(PYTHON, SAVER, "--pause", "0.4", "--size", "300000", options=QUICK[:4], directory=place.path / "next")
     wait_for("a durable step behind 14", lambda: place.newest()["step"] > 14, process=run.process)
     run.kill()

@@ -447,6 +447,66 @@ static void test_what_was_removed_is_not_relied_on(void **state)
 	fixture_stop(&f);
 }
 
+/* --- room for a claim --- */
+
+/* Full to the last byte, but for what is kept for a claim. */
+static int refuse_without_room(struct slow_store *slow, const char *key, struct err *error)
+{
+	struct fixture *f = slow->arg;
+	auto_free char *path = text_format("%s/%s", f->store, key);
+
+	if (count_files(f, "/attempts/room") == 0)
+		return 0;
+	assert_int_equal(unlink(path), 0);
+	return err_set(error, ERR_NO_SPACE, "no space left");
+}
+
+static void test_a_claim_has_room(void **state)
+{
+	struct fixture f;
+	struct claim claim = {.policy = RESTORE_LATEST};
+	struct forget_result result;
+	struct slow_store *slow;
+
+	(void)state;
+	fixture_start(&f);
+	assert_int_equal(count_files(&f, "/attempts/room"), 1);
+	take_several(&f, 1);
+	fixture_write(&f, "v", 1000, 5);
+	send_early(&f, "v");
+	storage_close(f.storage);
+	fixture_open(&f);
+	slow = slow_store_install(&f, NULL);
+	slow->arg = &f;
+	slow->answer_record = refuse_without_room;
+	attempt_release(&f.attempt);
+	assert_works(storage_claim(f.storage, &claim, &f.attempt, NULL, &err));
+	assert_int_equal(f.attempt.number, 2);
+	assert_int_equal(f.attempt.start.sequence, 1);
+	assert_int_equal(count_files(&f, "/attempts/room"), 0);
+	/* It is kept again once there is some. */
+	f.storage->found_full = true;
+	f.storage->transfer.remote = false;
+	slow->answer_record = NULL;
+	assert_true(make_room(&f, &result));
+	assert_int_equal(count_files(&f, "/attempts/room"), 1);
+	fixture_stop(&f);
+}
+
+/* One without it is none the worse, as long as there is other room. */
+static void test_room_that_is_gone_is_kept_again(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	fixture_start(&f);
+	assert_true(claim_room_use(f.storage->transfer.store, "job", NULL));
+	assert_false(claim_room_use(f.storage->transfer.store, "job", NULL));
+	fixture_claim(&f);
+	assert_int_equal(count_files(&f, "/attempts/room"), 1);
+	fixture_stop(&f);
+}
+
 /* --- a claim behind it --- */
 
 /* The first look of the claim has listed the snapshots; the claim is not there yet. */
@@ -520,6 +580,8 @@ int main(void)
 		cmocka_unit_test(test_a_member_of_a_gang_removes_nothing),
 		cmocka_unit_test(test_what_a_killed_attempt_has_left),
 		cmocka_unit_test(test_what_was_removed_is_not_relied_on),
+		cmocka_unit_test(test_a_claim_has_room),
+		cmocka_unit_test(test_room_that_is_gone_is_kept_again),
 		cmocka_unit_test(test_what_comes_between_the_looks_of_a_claim),
 	};
 
