@@ -116,11 +116,9 @@ def zsh(script, tmp_path):
     ("reprieve run --checkpoint-di", "--checkpoint-dir "),
     ("reprieve run --profile light", "lightning"),
     ("reprieve run --checkpoint-dir che", "checkpoints/"),
-    ("reprieve restore lat", "latest"),
     ("reprieve drill -- ", "-- run "),
     ("reprieve drill -- run --shie", "--shield "),
     ("reprieve run -- mkfif", "mkfifo "),
-    ("reprieve list --js", "--json "),
     ("reprieve help dril", "help drill "),
 ])
 def test_zsh(zsh, typed, completed):

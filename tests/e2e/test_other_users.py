@@ -218,12 +218,9 @@ def test_a_folder_that_is_exchanged_all_the_time_brings_nothing_in(machine):
 
 # --- a job with fewer rights than its supervisor ---
 
-@pytest.fixture(params=[True, False], ids=["openat2", "component"])
-def as_root(machine, request):
-    here = machine(0, 0o755, owner=OTHER)
-    if not request.param:
-        here.prefix = [PYTHON, str(HERE / "without_openat2.py")]
-    return here
+@pytest.fixture
+def as_root(machine):
+    return machine(0, 0o755, owner=OTHER)
 
 
 def test_what_is_restored_and_removed_stays_in_the_directory(as_root):
