@@ -29,7 +29,7 @@ supervisor/workspace/workspace\.c                     | faccessat               
 supervisor/workspace/(workspace|directory_lock)\.c    | file_read                | the name of this boot, in /proc
 supervisor/workspace/directory_check\.c               | file_exists|stat         | judges what the user wrote; nothing is opened by it
 supervisor/base/network_fs\.c                         | file_exists|stat|statfs|file_read | judges what the user wrote, and the mounts in /proc
-supervisor/upload/database_copies\.c                  | walk_open                | compares what SQLite has opened
+supervisor/upload/database_copies\.c                  | walk_open|stat           | compares what SQLite has opened
 supervisor/monitor/directory_monitor\.c               | file_is_directory        | is there something to watch?
 supervisor/monitor/directory_monitor\.c               | statx                    | metadata alone
 supervisor/monitor/inotify_table\.c                   | inotify.*                | /proc/self/fd/N
