@@ -216,10 +216,15 @@ bool snapshot_carries(void *arg, const char *path)
 	       (!run->report.round.beside || companion_file_is(path));
 }
 
+/* A directory whose name counts checkpoints was made for one, whenever that was. */
 bool snapshot_is_of_next(void *arg, const char *directory)
 {
 	const struct snapshot_run *run = arg;
+	auto_free char *inside = text_format("%s/-", directory);
+	struct checkpoint_name name = checkpoint_name_parse(inside);
 
+	if (name.certain && name.unit_length == strlen(directory))
+		return true;
 	for (char **path = run->plan.made; path && *path; path++)
 		if (text_equal(*path, directory))
 			return true;

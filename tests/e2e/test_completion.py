@@ -119,7 +119,6 @@ def zsh(script, tmp_path):
     ("reprieve drill -- ", "-- run "),
     ("reprieve drill -- run --shie", "--shield "),
     ("reprieve run -- mkfif", "mkfifo "),
-    ("reprieve help dril", "help drill "),
 ])
 def test_zsh(zsh, typed, completed):
     zsh.type(typed + "\t", re.escape(completed))

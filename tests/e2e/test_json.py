@@ -42,6 +42,7 @@ def numbers(value):
 
 @pytest.fixture
 def printed(place):
+    place.job = "printed"  # of which no other test has a job in the same place
     (place.path / "job.py").write_text(JOB)
     (place.path / "trace").write_text("9 1\n")
     run = place.run(PYTHON, "job.py", "500", directory=place.path / "checkpoints", options=("--quiet-time", "100ms"))

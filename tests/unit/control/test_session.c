@@ -10,6 +10,7 @@
 #include "unit.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -347,14 +348,15 @@ static void trusts_only_its_own(void **state)
 static void nobody_can_take_every_place(void **state)
 {
 	static const uid_t victim = 54321;
-	auto_free char *expected = text_format("%s/home/.cache/reprieve/", runtime);
-	auto_free char *home = text_format("%s/home", runtime);
+	char expected[PATH_MAX], home[PATH_MAX];
 	static const char *const taken[] = {"/tmp/reprieve-54321", "/dev/shm/reprieve-54321"};
 	int status;
 
 	(void)state;
 	if (geteuid() != 0)
 		skip();
+	snprintf(expected, sizeof(expected), "%s/home/.cache/reprieve/", runtime);
+	snprintf(home, sizeof(home), "%s/home", runtime);
 	for (size_t i = 0; i < 2; i++)
 		assert_true(mkdir(taken[i], 0777) == 0 || file_is_directory(taken[i]));
 	assert_int_equal(mkdir(home, 0700), 0);
