@@ -227,8 +227,12 @@ char *held_directory_resolve(const char *path, struct err *err)
 	while (strlen(plain) > 1 && text_ends(plain, "/"))
 		plain[strlen(plain) - 1] = '\0';
 	fd = open_from(AT_FDCWD, plain, O_PATH, NULL, &why);
-	if (fd < 0 && why.kind == ERR_NOT_FOUND)
-		fd = open_above(AT_FDCWD, plain, &name, &why);
+	if (fd < 0 && why.kind == ERR_NOT_FOUND) {
+		auto_close int above = open_above(AT_FDCWD, plain, &name, &why);
+
+		if (above >= 0)
+			why.kind = ERR_NONE;
+	}
 	if (why.kind == ERR_DENIED && why.os == 0) {
 		err_set(err, why.kind, "%s", why.text);
 		return NULL;

@@ -399,6 +399,6 @@ int sandbox_start_lane(struct sandbox *sandbox, struct instance *instance, enum 
 	}
 	add_copies(&arguments, options->command, SIZE_MAX);
 	make_environment(sandbox, instance, 0, 0, &environment);
-	return instance_start(instance, arguments.items[0], arguments.items, environment.items,
-			      options->inherited, err);
+	return instance_start(instance, kind == LANE_SCRIPT ? "bash" : options->command[0],
+			      arguments.items, environment.items, options->inherited, err);
 }
