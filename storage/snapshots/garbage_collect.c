@@ -71,40 +71,50 @@ static void mark_packs_written_for(struct collection *collection, struct snapsho
 			collection->named[i] = true;
 }
 
-static void mark_known_packs(struct collection *collection, const struct inventory_packs *names)
+static void mark_packs(struct collection *collection, const struct manifest_pack *packs,
+		       size_t count)
 {
-	for (size_t i = 0; i < names->count; i++) {
-		const char *key = collection->inventory->listing.packs.items[names->packs[i]].key;
-		const struct store_object *pack = store_listing_find(&collection->packs, key);
+	for (size_t i = 0; i < count; i++) {
+		const struct store_object *pack =
+			inventory_find_pack(collection->storage, &collection->packs, packs[i].key);
 
 		if (pack)
 			collection->named[pack - collection->packs.items] = true;
 	}
 }
 
+/* Of a snapshot that the inventory could not read, or that came after it. */
+static int read_named_packs(struct collection *collection, struct snapshot_id id, struct err *err)
+{
+	auto_(manifest_release) struct manifest manifest = {0};
+	struct err own = {0};
+
+	if (job_record_get_manifest_head(collection->storage, id, &manifest, collection->cancel,
+					 &own) == 0)
+		mark_packs(collection, manifest.packs, manifest.pack_count);
+	else if (own.kind == ERR_CORRUPT)
+		mark_packs_written_for(collection, id);
+	else if (own.kind != ERR_NOT_FOUND)
+		/* One that was removed since it was listed names nothing. */
+		return err_pass(err, &own);
+	return 0;
+}
+
 static int mark_packs_of_snapshot(struct collection *collection, struct snapshot_id id,
 				  struct err *err)
 {
 	const struct inventory *inventory = collection->inventory;
-	const struct snapshot_info *known = inventory_find(inventory, id);
-	size_t position = known ? (size_t)(known - inventory->list.items) : 0;
-	auto_(inventory_packs_release) struct inventory_packs names = {0};
+	const struct snapshot_info *info = inventory_find(inventory, id);
+	const struct known_snapshot *known =
+		info ? &collection->storage->known[info - inventory->list.items] : NULL;
 
-	if (known && collection->gone[position])
+	if (info && collection->gone[info - inventory->list.items])
 		return 0;
-	if (known && known->newer)
-		return err_set(err, ERR_VERSION, "%s", known->damage);
-	if (known && !inventory->names[position].unknown) {
-		mark_known_packs(collection, &inventory->names[position]);
-		return 0;
-	}
-	if (inventory_read_packs(collection->storage, id, &collection->packs, &names,
-				 collection->cancel, err) < 0)
-		return -1;
-	if (names.unknown)
-		mark_packs_written_for(collection, id);
-	for (size_t i = 0; i < names.count; i++)
-		collection->named[names.packs[i]] = true;
+	if (info && info->newer)
+		return err_set(err, ERR_VERSION, "%s", info->damage);
+	if (!known || known->unknown)
+		return read_named_packs(collection, id, err);
+	mark_packs(collection, known->packs, known->pack_count);
 	return 0;
 }
 

@@ -23,7 +23,8 @@ struct scan {
 	struct storage *storage;
 	struct inventory *inventory;
 	struct cancel *cancel;
-	struct known_snapshot *known; /* what is known by now: one for each snapshot */
+	struct known_snapshot *before; /* what the inventory before has read */
+	size_t before_count;
 };
 
 /* --- one snapshot --- */
@@ -44,17 +45,12 @@ static void fill_snapshot_info(const struct manifest *manifest, struct snapshot_
 		info->members_without += manifest->parts[i].without_checkpoint;
 }
 
-static void find_named_packs(struct storage *storage, const struct manifest *manifest,
-			     const struct store_listing *packs, struct inventory_packs *names)
+const struct store_object *inventory_find_pack(const struct storage *storage,
+					       const struct store_listing *packs, const char *name)
 {
-	names->packs = memory_new(manifest->pack_count * sizeof(*names->packs));
-	for (size_t i = 0; i < manifest->pack_count; i++) {
-		auto_free char *key = transfer_pack_key(&storage->transfer, manifest->packs[i].key);
-		const struct store_object *object = store_listing_find(packs, key);
+	auto_free char *key = transfer_pack_key(&storage->transfer, name);
 
-		if (object)
-			names->packs[names->count++] = (uint32_t)(object - packs->items);
-	}
+	return store_listing_find(packs, key);
 }
 
 /* Newest first. */
@@ -74,19 +70,19 @@ static void known_snapshot_release(struct known_snapshot *known)
 }
 
 /* Moves what an earlier inventory has read. Each is wanted by one thread alone. */
-static bool recall_snapshot(const struct storage *storage, struct snapshot_id id,
-			    const struct manifest_object *object, struct known_snapshot *known)
+static bool recall_snapshot(const struct scan *scan, const struct manifest_object *object,
+			    struct known_snapshot *known)
 {
-	const struct known_snapshot wanted = {.info.id = id};
 	struct known_snapshot *old =
-		storage->known_count ? bsearch(&wanted, storage->known, storage->known_count,
-					       sizeof(wanted), compare_infos)
-				     : NULL;
+		scan->before_count ? bsearch(known, scan->before, scan->before_count,
+					     sizeof(*known), compare_infos)
+				   : NULL;
 
 	if (!old || object->put_ms <= 0 || old->object.put_ms != object->put_ms ||
 	    old->object.size != object->size)
 		return false;
 	*known = *old;
+	known->cached = true;
 	/* The other threads' searches read its id: that is not written again. */
 	old->object = (struct manifest_object){0};
 	old->packs = NULL;
@@ -99,11 +95,13 @@ static int read_snapshot(struct scan *scan, const struct manifest_object *object
 {
 	auto_(manifest_release) struct manifest manifest = {0};
 
+	known->unknown = true;
 	if (job_record_get_manifest_head(scan->storage, known->info.id, &manifest, scan->cancel,
 					 err) < 0)
 		return -1;
 	fill_snapshot_info(&manifest, &known->info);
 	known->object = *object;
+	known->unknown = false;
 	known->pack_count = manifest.pack_count;
 	known->packs = steal(&manifest.packs);
 	manifest.pack_count = 0;
@@ -117,22 +115,18 @@ static int load_snapshot(struct scan *scan, size_t at, bool recall, struct err *
 	const struct manifest_object *object =
 		&listing->manifests[scan->inventory->list.count - 1 - at];
 	struct snapshot_info *info = &scan->inventory->list.items[at];
-	struct inventory_packs *names = &scan->inventory->names[at];
-	struct known_snapshot *known = &scan->known[at];
+	struct known_snapshot *known = &scan->storage->known[at];
 	enum snapshot_state state = info->state;
-	struct manifest named = {0};
 
-	names->cached = recall && recall_snapshot(scan->storage, info->id, object, known);
-	if (!names->cached && read_snapshot(scan, object, known, err) < 0) {
-		names->unknown = true;
+	if (!(recall && recall_snapshot(scan, object, known)) &&
+	    read_snapshot(scan, object, known, err) < 0)
 		return -1;
-	}
 	*info = known->info;
 	info->state = state;
-	named.packs = known->packs;
-	named.pack_count = known->pack_count;
-	find_named_packs(scan->storage, &named, &listing->packs, names);
-	return pack_listing_check(scan->storage, &named, &listing->packs, err);
+	return pack_listing_check(scan->storage,
+				  &(struct manifest){.packs = known->packs,
+						     .pack_count = known->pack_count},
+				  &listing->packs, err);
 }
 
 static int inspect_snapshot(struct scan *scan, size_t at, bool recall, struct err *err)
@@ -152,24 +146,6 @@ static int inspect_snapshot(struct scan *scan, size_t at, bool recall, struct er
 	return 0;
 }
 
-int inventory_read_packs(struct storage *storage, struct snapshot_id id,
-			 const struct store_listing *packs, struct inventory_packs *names,
-			 struct cancel *cancel, struct err *err)
-{
-	auto_(manifest_release) struct manifest manifest = {0};
-	struct err own = {0};
-
-	if (job_record_get_manifest_head(storage, id, &manifest, cancel, &own) == 0) {
-		find_named_packs(storage, &manifest, packs, names);
-		return 0;
-	}
-	names->unknown = own.kind == ERR_CORRUPT;
-	/* Removed since it was listed: it names nothing. */
-	if (names->unknown || own.kind == ERR_NOT_FOUND)
-		return 0;
-	return err_pass(err, &own);
-}
-
 /* --- all of them --- */
 
 static int inspect_recalled(void *arg, size_t at, struct err *err)
@@ -185,13 +161,13 @@ static int inspect_newest(struct scan *scan, struct err *err)
 
 	for (size_t i = 0; i < inventory->list.count; i++) {
 		struct snapshot_info *info = &inventory->list.items[i];
+		struct known_snapshot *known = &scan->storage->known[i];
 
 		if (info->state != SNAPSHOT_GOOD)
 			continue;
-		if (!inventory->names[i].cached)
+		if (!known->cached)
 			return 0;
-		inventory_packs_release(&inventory->names[i]);
-		known_snapshot_release(&scan->known[i]);
+		known_snapshot_release(known);
 		if (inspect_snapshot(scan, i, false, err) < 0)
 			return -1;
 		if (info->state == SNAPSHOT_GOOD)
@@ -200,42 +176,46 @@ static int inspect_newest(struct scan *scan, struct err *err)
 	return 0;
 }
 
+static void release_known(struct known_snapshot *known, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		known_snapshot_release(&known[i]);
+	free(known);
+}
+
 void inventory_forget_known(struct storage *storage)
 {
-	for (size_t i = 0; i < storage->known_count; i++)
-		known_snapshot_release(&storage->known[i]);
-	free(steal(&storage->known));
+	release_known(steal(&storage->known), storage->known_count);
 	storage->known_count = 0;
 }
 
 /* A manifest never changes, so a job that saves and forgets for weeks reads each once. */
-static void remember(struct scan *scan)
-{
-	size_t packs = 0;
-
-	inventory_forget_known(scan->storage);
-	scan->storage->known = scan->known;
-	scan->storage->known_count = scan->inventory->list.count;
-	for (size_t i = 0; i < scan->storage->known_count; i++) {
-		packs += scan->known[i].pack_count;
-		if (packs > KNOWN_PACKS_MOST)
-			known_snapshot_release(&scan->known[i]);
-	}
-}
-
 static int inspect_snapshots(struct storage *storage, struct inventory *inventory,
 			     struct cancel *cancel, struct err *err)
 {
-	struct scan scan = {.storage = storage, .inventory = inventory, .cancel = cancel};
+	struct scan scan = {
+		.storage = storage,
+		.inventory = inventory,
+		.cancel = cancel,
+		.before = storage->known,
+		.before_count = storage->known_count,
+	};
+	size_t packs = 0;
 	int result;
 
-	scan.known = memory_new(inventory->list.count * sizeof(*scan.known));
-	for (size_t i = 0; i < inventory->list.count; i++)
-		scan.known[i].info.id = inventory->list.items[i].id;
-	result = parallel_each(inventory->list.count, THREADS_MOST, inspect_recalled, &scan, err);
+	for (size_t i = 0; i < scan.before_count; i++) {
+		packs += scan.before[i].pack_count;
+		if (packs > KNOWN_PACKS_MOST)
+			known_snapshot_release(&scan.before[i]);
+	}
+	storage->known_count = inventory->list.count;
+	storage->known = memory_new(storage->known_count * sizeof(*storage->known));
+	for (size_t i = 0; i < storage->known_count; i++)
+		storage->known[i].info.id = inventory->list.items[i].id;
+	result = parallel_each(storage->known_count, THREADS_MOST, inspect_recalled, &scan, err);
 	if (result == 0)
 		result = inspect_newest(&scan, err);
-	remember(&scan);
+	release_known(scan.before, scan.before_count);
 	return result;
 }
 
@@ -309,19 +289,23 @@ static void mark_newest(struct inventory *inventory)
 }
 
 /* Sums for each snapshot the packs that no other snapshot names: removing it frees just those. */
-static void count_pack_uses(struct inventory *inventory)
+static void count_pack_uses(const struct storage *storage, struct inventory *inventory)
 {
 	const struct store_listing *packs = &inventory->listing.packs;
 	auto_free uint32_t *namers = memory_new((packs->count + 1) * sizeof(*namers));
 
-	for (size_t i = 0; i < inventory->list.count; i++)
-		for (size_t j = 0; j < inventory->names[i].count; j++)
-			namers[inventory->names[i].packs[j]]++;
-	for (size_t i = 0; i < inventory->list.count; i++)
-		for (size_t j = 0; j < inventory->names[i].count; j++)
-			if (namers[inventory->names[i].packs[j]] == 1)
-				inventory->list.items[i].bytes_alone +=
-					packs->items[inventory->names[i].packs[j]].size;
+	for (int sums = 0; sums < 2; sums++)
+		for (size_t i = 0; i < storage->known_count; i++)
+			for (size_t j = 0; j < storage->known[i].pack_count; j++) {
+				const struct store_object *pack =
+					inventory_find_pack(storage, packs,
+							    storage->known[i].packs[j].key);
+
+				if (pack && !sums)
+					namers[pack - packs->items]++;
+				else if (pack && namers[pack - packs->items] == 1)
+					inventory->list.items[i].bytes_alone += pack->size;
+			}
 }
 
 /* What was listed and forgotten before it was read looks damaged. */
@@ -349,7 +333,6 @@ static int read_once(struct storage *storage, struct inventory *inventory, struc
 	inventory->list.count = lineage->snapshot_count;
 	inventory->list.items =
 		memory_new(lineage->snapshot_count * sizeof(*inventory->list.items));
-	inventory->names = memory_new(lineage->snapshot_count * sizeof(*inventory->names));
 	states = memory_new((lineage->snapshot_count + 1) * sizeof(*states));
 	lineage_states(lineage, states);
 	for (size_t i = 0; i < lineage->snapshot_count; i++) {
@@ -365,7 +348,7 @@ static int read_once(struct storage *storage, struct inventory *inventory, struc
 	}
 	mark_started_from(inventory);
 	mark_newest(inventory);
-	count_pack_uses(inventory);
+	count_pack_uses(storage, inventory);
 	return 0;
 }
 
@@ -383,17 +366,8 @@ int inventory_read(struct storage *storage, struct inventory *inventory, struct 
 	}
 }
 
-void inventory_packs_release(struct inventory_packs *names)
-{
-	free(names->packs);
-	*names = (struct inventory_packs){0};
-}
-
 void inventory_release(struct inventory *inventory)
 {
-	for (size_t i = 0; inventory->names && i < inventory->list.count; i++)
-		inventory_packs_release(&inventory->names[i]);
-	free(inventory->names);
 	snapshot_list_release(&inventory->list);
 	job_listing_release(&inventory->listing);
 	*inventory = (struct inventory){0};

@@ -34,10 +34,6 @@ int storage_list_snapshots(struct storage *storage, struct snapshot_list *list,
 	if (inventory_read(storage, &inventory, cancel, err) < 0)
 		return -1;
 	*list = inventory.list;
-	/* inventory_release() would not free these: their count goes with the list, which the
-	 * caller now owns. */
-	for (size_t i = 0; i < list->count; i++)
-		inventory_packs_release(&inventory.names[i]);
 	inventory.list = (struct snapshot_list){0};
 	return 0;
 }
