@@ -42,11 +42,9 @@ char *storage_directory(const char *url)
 bool storage_is_in_the_clear(const char *url)
 {
 	auto_(store_close) struct store *store = NULL;
-	struct store_health health = {0};
 
-	if (store_open(url, false, true, &store, NULL, NULL) == 0 && store->ops->read_health)
-		store->ops->read_health(store, &health);
-	return health.in_the_clear;
+	return store_open(url, false, true, &store, NULL, NULL) == 0 &&
+	       store_read_health(store).in_the_clear;
 }
 
 bool storage_is_reserved_name(const char *name)
@@ -368,19 +366,9 @@ void storage_format_versions(int *store, int *manifest)
 	*manifest = RECORD_VERSION;
 }
 
-static struct store_health read_health(struct storage *storage)
-{
-	struct store *store = storage->transfer.store;
-	struct store_health health = {0};
-
-	if (store->ops->read_health)
-		store->ops->read_health(store, &health);
-	return health;
-}
-
 bool storage_looks_first(struct storage *storage)
 {
-	return read_health(storage).if_absent_guessed;
+	return store_read_health(storage->transfer.store).if_absent_guessed;
 }
 
 void storage_close(struct storage *storage)

@@ -58,7 +58,8 @@ struct claim {
 	uint32_t after;
 	/* It is restored next: where it is one small pack, that is fetched beside the claim. */
 	bool restores;
-	/* A save follows at once: what that looks up first is looked up beside the confirmation. */
+	/* By hand: one save follows at once. What that looks up first is looked up at the second
+	 * look, and its commit confirms the claim. It needs no end record, unless it fails. */
 	bool saves;
 };
 

@@ -330,12 +330,10 @@ void storage_probe_mounts(const char *url, const char *also, struct probe_result
 
 static void read_backend_facts(struct probing *probing)
 {
-	struct store_health health = {0};
+	struct store_health health = store_read_health(probing->store);
 
 	store_describe(probing->store, probing->probe->description,
 		       sizeof(probing->probe->description));
-	if (probing->store->ops->read_health)
-		probing->store->ops->read_health(probing->store, &health);
 	probing->probe->if_absent_guessed = health.if_absent_guessed;
 	probing->probe->skew_known = health.skew_known;
 	probing->probe->skew_ms = health.skew_ms;

@@ -145,6 +145,15 @@ int store_explain_full(const char *job, struct err *err)
 		       (int)(sizeof(text) / 2), text, job);
 }
 
+struct store_health store_read_health(struct store *store)
+{
+	struct store_health health = {0};
+
+	if (store->ops->read_health)
+		store->ops->read_health(store, &health);
+	return health;
+}
+
 const char *store_describe(struct store *store, char *text, size_t capacity)
 {
 	text_set(text, capacity, "");

@@ -60,12 +60,7 @@ static void add_singles(struct job_listing *listing, size_t prefix_length)
 
 bool job_record_lists_late(const struct storage *storage)
 {
-	struct store *store = storage->transfer.store;
-	struct store_health health = {0};
-
-	if (store->ops->read_health)
-		store->ops->read_health(store, &health);
-	return health.lists_late;
+	return store_read_health(storage->transfer.store).lists_late;
 }
 
 static int ask_for_confirmation(struct storage *storage, struct lineage_attempt *attempt,

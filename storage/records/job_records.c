@@ -396,6 +396,7 @@ bool job_record_decode_claim(json_t *body, struct lineage_attempt *attempt)
 	     attempt->start.attempt >= attempt->number))
 		return false;
 	(void)snapshot_id_parse(json_text_or(body, "suspect", ""), &attempt->suspect);
+	attempt->by_hand = json_true_or(body, "by_hand", false);
 	return restore_policy_parse(policy, &attempt->policy);
 }
 

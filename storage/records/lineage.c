@@ -70,6 +70,11 @@ static bool counts(const struct lineage_attempt *attempt)
 	return attempt->known && !attempt->unconfirmed && attempt->start.attempt < attempt->number;
 }
 
+bool lineage_has_ended(const struct lineage_attempt *attempt)
+{
+	return attempt->ended || (attempt->by_hand && !attempt->unconfirmed);
+}
+
 uint32_t lineage_newest_attempt(const struct lineage *lineage)
 {
 	uint32_t newest = 0;

@@ -26,7 +26,8 @@ struct lineage_attempt {
 	/* Its claimer died before it had looked again (FORMAT.md, "Claiming"), and it has no
 	 * snapshot: what it chose does not count. */
 	bool unconfirmed;
-	bool unread; /* its claim has not been looked at: `known` is false */
+	bool by_hand; /* claimed for one save, which leaves an end record only if it fails */
+	bool unread;  /* its claim has not been looked at: `known` is false */
 	struct snapshot_id start;
 	/* skipped on purpose because the job kept crashing from it; none: no snapshot was */
 	struct snapshot_id suspect;
@@ -47,6 +48,9 @@ bool restore_policy_parse(const char *name, enum restore_policy *policy);
 
 /* The highest attempt number, taken over records and snapshots; 0 for none. */
 uint32_t lineage_newest_attempt(const struct lineage *lineage);
+
+/* Nothing of it is under way any more. Its claim was read. */
+bool lineage_has_ended(const struct lineage_attempt *attempt);
 
 /* The position of the first of the attempts that has this number or a later one. */
 size_t lineage_attempt_from(const struct lineage_attempt *attempts, size_t count, uint32_t number);

@@ -54,6 +54,7 @@ static bool find_known(struct known_claims *known, struct lineage_attempt *attem
 		attempt->start = claim->start;
 		attempt->suspect = claim->suspect;
 		attempt->policy = claim->policy;
+		attempt->by_hand = claim->by_hand;
 	}
 	pthread_mutex_unlock(&known->mutex);
 	return found;

@@ -74,7 +74,7 @@ static json_t *claim_body(struct storage *storage, const struct claim *claim,
 	/* What one member of a gang can make of a damaged snapshot, another may not. */
 	bool damaged = claim->is_next && attempt->start_is_damaged;
 
-	return json_pack("{s:I, s:s, s:s, s:s, s:s, s:o, s:o*, s:o*, s:o}", "attempt",
+	return json_pack("{s:I, s:s, s:s, s:s, s:s, s:o, s:o*, s:o*, s:o*, s:o}", "attempt",
 			 (json_int_t)attempt->number, "nonce", storage->own_claim.nonce, "created",
 			 clock_format(clock_wall_ms(), created, sizeof(created)), "host",
 			 storage->host, "policy", restore_policy_name(claim->policy), "start",
@@ -86,7 +86,8 @@ static json_t *claim_body(struct storage *storage, const struct claim *claim,
 				 ? NULL
 				 : json_string(snapshot_id_format(attempt->suspect, suspect)),
 			 "start_damaged", damaged ? json_string(attempt->damaged[0].text) : NULL,
-			 "about", claim->about ? json_incref(claim->about) : json_object());
+			 "by_hand", claim->saves ? json_true() : NULL, "about",
+			 claim->about ? json_incref(claim->about) : json_object());
 }
 
 int own_claim_put(struct storage *storage, const struct claim *claim, const struct attempt *attempt,
@@ -141,6 +142,16 @@ int own_claim_confirm(struct storage *storage, uint32_t number, struct cancel *c
 	if (job_record_get(storage->transfer.store, key, RECORD_CONFIRMED, &there, cancel, err) < 0)
 		return -1;
 	return text_equal(json_text_or(there, "nonce", ""), nonce) ? 0 : err_pass(err, &own);
+}
+
+int own_claim_ask_confirm(struct storage *storage, const void *about, void *answer,
+			  struct cancel *cancel, struct err *err)
+{
+	(void)about, (void)answer;
+	if (own_claim_confirm(storage, storage->own_claim.number, cancel, err) < 0)
+		return -1;
+	storage->own_claim.confirm_later = false;
+	return 0;
 }
 
 int own_claim_check(struct storage *storage, const struct own_claim *claim, bool *own,

@@ -23,6 +23,8 @@ struct own_claim {
 	char nonce[33];
 	int64_t put_ms;  /* by the store's clock; 0: unknown */
 	int64_t seen_ms; /* when a list showed it last, of CLOCK_MONOTONIC; 0: never */
+	/* The look before the first commit confirms it. */
+	bool confirm_later;
 	/* It was put again into a store that was emptied, and nobody has looked yet whether another
 	 * attempt has begun anew in it. */
 	bool put_again;
@@ -38,6 +40,9 @@ int64_t own_claim_window_ms(const struct store_health *health, int64_t put_took_
 /* From now on the claim counts, also if we die before the first snapshot. */
 int own_claim_confirm(struct storage *storage, uint32_t number, struct cancel *cancel,
 		      struct err *err);
+/* That as a question of ask.h, of a claim that is still to be confirmed: see claim.saves. */
+int own_claim_ask_confirm(struct storage *storage, const void *about, void *answer,
+			  struct cancel *cancel, struct err *err);
 
 /* *own: the claim of our number in the store is the one that we have put, as far as it can be
  * read. */

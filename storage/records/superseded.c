@@ -24,7 +24,9 @@ static int find_own(struct storage *storage, uint32_t own, const struct job_list
 		if (lineage->attempts[i].number != own)
 			continue;
 		claims->own = true;
-		if (put_ms > 0 && lineage->attempts[i].claimed_ms != put_ms &&
+		/* One that was just confirmed is listed without its claim in an emptied store. */
+		if ((!lineage->attempts[i].claimed ||
+		     (put_ms > 0 && lineage->attempts[i].claimed_ms != put_ms)) &&
 		    own_claim_check_nonce(storage, own, &claims->own, cancel, err) < 0)
 			return -1;
 		if (put_ms > 0 && claims->own)

@@ -34,6 +34,11 @@ static void fill_claim(struct attempt_summary *past, const struct lineage_attemp
 	past->suspect = claim->suspect;
 	text_set(past->created, sizeof(past->created), json_text_or(body, "created", ""));
 	past->about = json_incref(json_object_get(body, "about"));
+	if (claim->ended || !lineage_has_ended(claim))
+		return;
+	past->ended = true;
+	text_set(past->outcome, sizeof(past->outcome), "saved");
+	text_set(past->ended_at, sizeof(past->ended_at), past->created);
 }
 
 static void fill_end(struct attempt_summary *past, json_t *body)

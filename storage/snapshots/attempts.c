@@ -65,6 +65,9 @@ struct claiming {
 	uint32_t before;
 	/* How long the put of our claim took. */
 	int64_t put_took_ms;
+	/* What a save that follows may rely on was listed at the second look. */
+	bool warm;
+	struct store_listing packs;
 	/* Found sound by this claim. */
 	struct snapshot_id sound;
 	/* What this process had claimed before is gone: the store was emptied, and what is passed
@@ -76,6 +79,7 @@ struct claiming {
 static void claiming_release(struct claiming *claiming)
 {
 	job_listing_release(&claiming->listing);
+	store_listing_release(&claiming->packs);
 }
 AUTO(struct claiming, claiming_release);
 
@@ -406,13 +410,9 @@ enum second_look {
 
 static int outlast_window(const struct claiming *claiming, struct err *err)
 {
-	struct store *store = claiming->storage->transfer.store;
-	struct store_health health = {0};
-	int64_t window_ms;
+	struct store_health health = store_read_health(claiming->storage->transfer.store);
+	int64_t window_ms = own_claim_window_ms(&health, claiming->put_took_ms);
 
-	if (store->ops->read_health)
-		store->ops->read_health(store, &health);
-	window_ms = own_claim_window_ms(&health, claiming->put_took_ms);
 	return window_ms > 0 ? cancel_sleep(claiming->cancel, window_ms, err) : 0;
 }
 
@@ -429,6 +429,20 @@ static int ask_own(struct storage *storage, const void *about, void *answer, str
 	const struct attempt *claimed = about;
 
 	return own_claim_check_nonce(storage, claimed->number, answer, cancel, err);
+}
+
+/* A save does it again where this fails. */
+static int ask_warmup(struct storage *storage, const void *about, void *answer,
+		      struct cancel *cancel, struct err *err)
+{
+	const struct attempt *claimed = about;
+	struct claiming *claiming = answer;
+
+	(void)err;
+	store_listing_release(&claiming->packs);
+	claiming->warm = index_warmup_look(storage, claimed->start, claimed->number,
+					   &claiming->packs, cancel, NULL) == 0;
+	return 0;
 }
 
 /* It need not be read. */
@@ -458,11 +472,13 @@ static int look_again(struct claiming *claiming, const struct attempt *claimed,
 	auto_(attempt_release) struct attempt now = {0};
 	bool own;
 	const struct question questions[] = {{ask_lineage, NULL, claiming},
-					     {ask_own, claimed, &own}};
+					     {ask_own, claimed, &own},
+					     {ask_warmup, claimed, claiming}};
 
 	*look = CLAIM_LOST;
 	if (outlast_window(claiming, err) < 0 ||
-	    ask_at_once(storage, questions, 2, claiming->cancel, err) < 0)
+	    ask_at_once(storage, questions, claiming->claim->saves ? 3 : 2, claiming->cancel, err) <
+		    0)
 		return -1;
 	note_snapshots(storage, &claiming->listing);
 	if (!own)
@@ -483,33 +499,19 @@ static int look_again(struct claiming *claiming, const struct attempt *claimed,
 	return 0;
 }
 
-static int ask_confirm(struct storage *storage, const void *about, void *answer,
-		       struct cancel *cancel, struct err *err)
-{
-	const struct attempt *attempt = about;
-
-	(void)answer;
-	return own_claim_confirm(storage, attempt->number, cancel, err);
-}
-
-/* A save does it again where this fails. */
-static int ask_warmup(struct storage *storage, const void *about, void *answer,
-		      struct cancel *cancel, struct err *err)
-{
-	const struct attempt *attempt = about;
-
-	(void)answer, (void)err;
-	(void)index_warmup(storage, attempt->start, attempt->number, cancel, NULL);
-	return 0;
-}
-
+/* Before a save that follows at once it waits for the look before the commit, which costs no trip
+ * of its own: until then the claim fences nobody, as if we were slow. */
 static int confirm(struct claiming *claiming, const struct attempt *attempt, struct err *err)
 {
-	const struct question questions[] = {{ask_confirm, attempt, NULL},
-					     {ask_warmup, attempt, NULL}};
+	struct storage *storage = claiming->storage;
 
-	return ask_at_once(claiming->storage, questions, claiming->claim->saves ? 2 : 1,
-			   claiming->cancel, err);
+	if (claiming->warm)
+		(void)index_warmup_finish(storage, attempt->start, &claiming->packs,
+					  claiming->cancel, NULL);
+	storage->own_claim.confirm_later = claiming->claim->saves && !storage_looks_first(storage);
+	return storage->own_claim.confirm_later
+		       ? 0
+		       : own_claim_confirm(storage, attempt->number, claiming->cancel, err);
 }
 
 /* A claim is confirmed only if its choice stands: else what slipped in would be passed over. One

@@ -43,7 +43,8 @@ static uint32_t attempt_without_room(const struct forgetting *forgetting)
 	const struct storage *storage = forgetting->storage;
 	uint32_t attempt = forgetting->request->attempt;
 
-	return storage->found_full && attempt == storage->own_claim.number &&
+	return storage->found_full && !storage->own_claim.confirm_later &&
+			       attempt == storage->own_claim.number &&
 			       attempt == lineage_newest_attempt(
 						  &forgetting->inventory.listing.lineage) &&
 			       !storage_is_member(storage)

@@ -166,7 +166,7 @@ static bool is_settled(const struct inventory *inventory, int64_t now_ms, int64_
 	size_t count = listing->lineage.attempt_count;
 	const struct lineage_attempt *newest = count ? &listing->lineage.attempts[count - 1] : NULL;
 
-	return newest && newest->ended && newest->claimed_ms > 0 &&
+	return newest && lineage_has_ended(newest) && newest->claimed_ms > 0 &&
 	       newest->claimed_ms <= now_ms - age_ms;
 }
 

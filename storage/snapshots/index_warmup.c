@@ -85,20 +85,34 @@ static int list_packs(struct storage *storage, struct snapshot_id parent, uint32
 	return 0;
 }
 
-/* Known before the first byte is sent: what they hold is not sent again. */
-static int load_orphans(struct storage *storage, struct snapshot_id parent,
+int index_warmup_look(struct storage *storage, struct snapshot_id parent, uint32_t attempt,
+		      struct store_listing *packs, struct cancel *cancel, struct err *err)
+{
+	/* An earlier claim may have named another parent. */
+	chunk_index_replace(&storage->transfer.index, &(struct manifest){0});
+	storage->warmed = false;
+	return load_parent(storage, parent, cancel, err) < 0 ||
+			       list_packs(storage, parent, attempt, packs, cancel, err) < 0
+		       ? -1
+		       : 0;
+}
+
+/* Orphans are known before the first byte is sent: what they hold is not sent again. */
+int index_warmup_finish(struct storage *storage, struct snapshot_id parent,
 			const struct store_listing *packs, struct cancel *cancel, struct err *err)
 {
 	struct snapshot_id behind = storage->newest_at_claim;
 
-	if (storage->gang.members > ORPHAN_MEMBERS_MOST)
-		return 0;
 	/* A pack for an older one than the newest may be garbage to a collection under way. */
 	if (snapshot_id_compare(parent, behind) > 0)
 		behind = parent;
 	if (storage->swept_at_claim > 0 && behind.attempt <= storage->swept_at_claim)
 		behind = (struct snapshot_id){storage->swept_at_claim, UINT32_MAX};
-	return orphan_packs_load(storage, packs, behind, cancel, err);
+	if (storage->gang.members <= ORPHAN_MEMBERS_MOST &&
+	    orphan_packs_load(storage, packs, behind, cancel, err) < 0)
+		return -1;
+	storage->warmed = true;
+	return 0;
 }
 
 /* The index keeps only packs that the store lists. Those that are lost later are found before the
@@ -116,10 +130,9 @@ int index_warmup(struct storage *storage, struct snapshot_id parent, uint32_t at
 	}
 	/* A new process knows nothing yet: the parent's manifest names the chunks of the newest
 	 * checkpoint. */
-	if (load_parent(storage, parent, cancel, err) < 0 ||
-	    list_packs(storage, parent, attempt, &packs, cancel, err) < 0 ||
-	    load_orphans(storage, parent, &packs, cancel, err) < 0)
-		return -1;
-	storage->warmed = true;
-	return 0;
+	return load_parent(storage, parent, cancel, err) < 0 ||
+			       list_packs(storage, parent, attempt, &packs, cancel, err) < 0 ||
+			       index_warmup_finish(storage, parent, &packs, cancel, err) < 0
+		       ? -1
+		       : 0;
 }

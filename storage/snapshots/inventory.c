@@ -272,7 +272,8 @@ static void mark_started_from(struct inventory *inventory)
 	for (size_t i = 0; i < lineage->attempt_count; i++) {
 		struct snapshot_info *info = inventory_find(inventory, lineage->attempts[i].start);
 
-		if (info && (!lineage->attempts[i].ended || i == lineage->attempt_count - 1))
+		if (info &&
+		    (!lineage_has_ended(&lineage->attempts[i]) || i == lineage->attempt_count - 1))
 			info->started_from = true;
 	}
 }

@@ -265,10 +265,12 @@ static int look_before_commit(struct saving *saving, const struct manifest *mani
 	auto_(store_listing_release) struct store_listing packs = {0};
 	auto_(job_listing_release) struct job_listing attempts = {0};
 	const struct question lists[] = {{ask_named_packs, manifest, &packs},
-					 {job_records_ask_singles, NULL, &attempts}};
+					 {job_records_ask_singles, NULL, &attempts},
+					 {own_claim_ask_confirm, NULL, NULL}};
 	struct err own = {0};
 
-	if (ask_at_once(saving->storage, lists, 2, saving->cancel, err) < 0)
+	if (ask_at_once(saving->storage, lists, saving->storage->own_claim.confirm_later ? 3 : 2,
+			saving->cancel, err) < 0)
 		return -1;
 	if (pack_listing_check(saving->storage, manifest, &packs, &own) == 0)
 		return check_not_superseded(saving, &attempts, err);
@@ -733,6 +735,9 @@ int storage_save(struct storage *storage, const struct save_request *request,
 		storage->found_full = true;
 		text_set(storage->full_reason, sizeof(storage->full_reason), own.text);
 		remove_unnamed_packs(&saving);
+		/* Only a claim that counts lets it make room: see storage_make_room(). */
+		if (storage->own_claim.confirm_later)
+			(void)own_claim_ask_confirm(storage, NULL, NULL, cancel, NULL);
 	}
 	job_records_trim_memory();
 	if (failed == 0)

@@ -48,6 +48,13 @@
 int index_warmup(struct storage *storage, struct snapshot_id parent, uint32_t attempt,
 		 struct cancel *cancel, struct err *err);
 
+/* The two parts of that, for a claim. The first begins anew, and fills `packs`; the second follows
+ * the second look of the claim. */
+int index_warmup_look(struct storage *storage, struct snapshot_id parent, uint32_t attempt,
+		      struct store_listing *packs, struct cancel *cancel, struct err *err);
+int index_warmup_finish(struct storage *storage, struct snapshot_id parent,
+			const struct store_listing *packs, struct cancel *cancel, struct err *err);
+
 /* Frees what the storage remembers of the manifests that its last inventory has read. */
 void inventory_forget_known(struct storage *storage);
 

@@ -233,8 +233,9 @@ static int save(struct store_command *command, const struct save_options *option
 				 "%s holds no checkpoint, and job %s would continue from a "
 				 "snapshot of it: name the directory with its checkpoints",
 				 options->directory, command->job);
-	storage_end_attempt(command->storage, attempt.number, status == 0 ? "saved" : "failed",
-			    NULL, NULL, NULL);
+	/* Its claim says that it is by hand, and its snapshot that it is through. */
+	if (status < 0)
+		storage_end_attempt(command->storage, attempt.number, "failed", NULL, NULL, NULL);
 	attempt_release(&attempt);
 	if (status < 0)
 		return store_command_fail(command, &err);

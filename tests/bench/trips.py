@@ -16,7 +16,7 @@ from growth import BUCKET, DatedMemory  # noqa: E402
 SIZE, JOB = 100_000, "trips"
 # In a row at most: these numbers only fall. `save` is the whole command; of a running job it is what follows the last byte of its file,
 # up to the look that follows the commit; of a start, what comes before the job's first instruction.
-MOST = {"save, new store": 11, "save, new job": 9, "save again": 10, "start, new job": 5, "start, restores": 6,
+MOST = {"save, new store": 9, "save, new job": 7, "save again": 8, "start, new job": 5, "start, restores": 6,
         "first save of a run": 5, "next save of a run": 4}
 # Writes a checkpoint whenever it is told to, and says when it was there.
 WRITER = """

@@ -101,6 +101,7 @@ struct claiming {
 	uint32_t number;
 	enum restore_policy policy;
 	unsigned put_at, confirmed_at, ended_at;
+	bool by_hand; /* its first commit confirms it */
 	/* The claim has returned, with this start. */
 	bool returned;
 	struct snapshot_id start;

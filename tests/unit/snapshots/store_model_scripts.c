@@ -161,6 +161,7 @@ static bool claim_once(struct running *running)
 		.passed_over = running->passed_over,
 		.passed_over_count = running->passed_over_count,
 		.restores = looks_first,
+		.saves = running->machine->index > 0 && role->policy == RESTORE_LATEST,
 	};
 	auto_(attempt_history_release) struct attempt_history history = {0};
 	struct claiming *claiming;
@@ -184,6 +185,7 @@ static bool claim_once(struct running *running)
 	claiming->returned = true;
 	running->machine->attempt = claiming->number;
 	claiming->policy = role->policy;
+	claiming->by_hand = claim.saves;
 	claiming->start = running->attempt.start;
 	world->chosen_by_user |= role->policy != RESTORE_LATEST;
 	/* Whoever has found it has set it aside. */

@@ -399,6 +399,9 @@ static void note_record(struct world *world, const char *key, enum op_outcome ou
 			claiming->ended_at = ++world->time;
 		else
 			return;
+		/* One by hand needs no more than that. */
+		if (claiming->by_hand && claiming->confirmed_at > 0)
+			claiming->ended_at = claiming->confirmed_at;
 	} else {
 		return;
 	}
