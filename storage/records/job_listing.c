@@ -5,7 +5,7 @@
 #include "ask.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "listed_claims.h"
+#include "claims.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -54,6 +54,11 @@ char *job_record_key_pin(struct storage *storage, struct snapshot_id id);
 int job_record_put(struct store *store, const char *key, enum record_kind kind, json_t *body,
 		   uint64_t *bytes, struct cancel *cancel, struct err *err);
 
+/* Puts a record of this machine: `format` is that of an object for json_pack(), and `nonce`, which
+ * `format` may have, `created` and `host` are added. ERR_FAILED: something in it is no JSON. */
+int job_record_put_new(struct storage *storage, const char *key, enum record_kind kind,
+		       struct cancel *cancel, struct err *err, const char *format, ...);
+
 /* Of a manifest, which others may remove: a second put would make it anew. */
 struct put_again {
 	/* Whether it may be put once more. It has been looked for before, and is not there. -1 ends

@@ -9,10 +9,9 @@
  *	ask.h			asks a store several things at once
  *	job_records.h		keys and records of a job, and their reading and writing
  *	job_listing.c		lists a job: its attempts, its snapshots (job_records.h)
- *	pack_listing.h		lists packs, holds a manifest against that, and sets damaged ones
- *aside lineage.h		PURE: attempts and snapshots -> the chain to continue from
- *	listed_claims.h		reads the claims of the attempts that are listed
- *	own_claim.h		whether the claim of this process still is in the store
+ *	pack_listing.h		lists packs, holds a manifest against that, sets damaged ones aside
+ *	lineage.h			PURE: attempts and snapshots -> the chain to continue from
+ *	claims.h		the claim of this process, and those that are listed
  *	superseded.c		whether another attempt has taken over (storage_superseded())
  *	entry_list.h		sends and loads the list of a snapshot's files
  */
@@ -20,11 +19,10 @@
 #define STORAGE_RECORDS_H
 
 #include "ask.h"
+#include "claims.h"
 #include "entry_list.h"
 #include "job_records.h"
 #include "lineage.h"
-#include "listed_claims.h"
-#include "own_claim.h"
 #include "pack_listing.h"
 #include "storage_handle.h"
 

@@ -3,8 +3,7 @@
 #ifndef STORAGE_HANDLE_H
 #define STORAGE_HANDLE_H
 
-#include "listed_claims.h"
-#include "own_claim.h"
+#include "claims.h"
 #include "storage/format/snapshot_id.h"
 #include "storage/storage.h"
 #include "storage/transfer/transfer.h"
@@ -41,7 +40,7 @@ struct job_listing {
 	int64_t listed_ms;
 };
 
-/* What was asked for ahead of a claim (first_look.h). */
+/* What was asked for ahead of a claim (first_look.c). */
 struct first_look {
 	struct store_listing draining;
 	int64_t draining_until_ms; /* 0: there is none */
@@ -73,7 +72,7 @@ struct storage {
 	bool will_claim;
 	bool answers_at_once; /* it is on a local disk */
 	struct first_look first_look;
-	/* Of the manifests that the last inventory has read, newest first (inventory.h). */
+	/* Of the manifests that the last inventory has read, newest first (inventory.c). */
 	struct known_snapshot *known;
 	size_t known_count;
 	/* Worker threads for reading and hashing. */

@@ -1,5 +1,5 @@
 /* Whether another attempt has taken over, or the store was emptied under ours. Apart from
- * own_claim.c, so that the model of a store can leave out a look (tests/unit/snapshots). */
+ * claims.c, so that the model of a store can leave out a look (tests/unit/snapshots). */
 #include "storage/storage.h"
 
 #include "base/cleanup.h"

@@ -1,4 +1,4 @@
-#include "attempt_forget.h"
+#include "forget.h"
 
 #include "base/cleanup.h"
 #include "base/fault.h"

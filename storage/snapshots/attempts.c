@@ -1,12 +1,10 @@
 /* Claims an attempt, checks whether a newer one has been claimed, and writes the end record. */
 #include "storage/storage.h"
 
-#include "attempt_forget.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fault.h"
-#include "base/file.h"
-#include "base/json.h"
+#include "forget.h"
 #include "snapshots.h"
 #include "storage/records/records.h"
 
@@ -614,18 +612,11 @@ int storage_end_attempt(struct storage *storage, uint32_t number, const char *ou
 			json_t *about, struct cancel *cancel, struct err *err)
 {
 	auto_free char *key = job_record_key_attempt(storage, number, ".end");
-	char nonce[33], created[32];
-	auto_json json_t *body = NULL;
 
 	if (!is_own_attempt(storage, number, cancel))
 		return err_set(err, ERR_EXISTS, "the claim of attempt %u is gone from the store",
 			       number);
-	random_hex(nonce);
-	body = json_pack("{s:I, s:s, s:s, s:s, s:s, s:o}", "attempt", (json_int_t)number, "nonce",
-			 nonce, "created", clock_format(clock_wall_ms(), created, sizeof(created)),
-			 "host", storage->host, "outcome", outcome, "about",
-			 about ? json_incref(about) : json_object());
-	if (!body)
-		return err_set(err, ERR_FAILED, "cannot write the end record as JSON");
-	return job_record_put(storage->transfer.store, key, RECORD_END, body, NULL, cancel, err);
+	return job_record_put_new(storage, key, RECORD_END, cancel, err, "{s:I, s:s, s:o}",
+				  "attempt", (json_int_t)number, "outcome", outcome, "about",
+				  about ? json_incref(about) : json_object());
 }

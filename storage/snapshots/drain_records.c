@@ -5,7 +5,6 @@
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "snapshots.h"
 #include "storage/records/records.h"
@@ -26,20 +25,13 @@ int storage_announce_drain(struct storage *storage, uint32_t attempt, uint32_t a
 {
 	auto_free char *key =
 		drain_record_key(storage, (struct snapshot_id){attempt, announcement});
-	int64_t now_ms = clock_wall_ms();
-	char nonce[33], created[32], until[32];
-	auto_json json_t *body = NULL;
+	char until[32];
 	bool stands = left_ms >= 0;
 
-	random_hex(nonce);
-	body = json_pack("{s:I, s:s, s:s, s:s, s:s?, s:o}", "attempt", (json_int_t)attempt, "nonce",
-			 nonce, "created", clock_format(now_ms, created, sizeof(created)), "host",
-			 storage->host, "until",
-			 stands ? clock_format(now_ms + left_ms, until, sizeof(until)) : NULL,
-			 "left_ms", stands ? json_integer(left_ms) : json_null());
-	if (!body)
-		return err_set(err, ERR_FAILED, "cannot write the draining record as JSON");
-	return job_record_put(storage->transfer.store, key, RECORD_DRAIN, body, NULL, cancel, err);
+	clock_format(clock_wall_ms() + left_ms, until, sizeof(until));
+	return job_record_put_new(storage, key, RECORD_DRAIN, cancel, err, "{s:I, s:s?, s:o}",
+				  "attempt", (json_int_t)attempt, "until", stands ? until : NULL,
+				  "left_ms", stands ? json_integer(left_ms) : json_null());
 }
 
 struct announcement {

@@ -1,4 +1,4 @@
-#include "first_look.h"
+#include "snapshots.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -2,13 +2,10 @@
  * nothing has changed meanwhile, removes the manifests, then collects the garbage. */
 #include "storage/storage.h"
 
-#include "attempt_forget.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fault.h"
-#include "garbage_collect.h"
-#include "pin_place.h"
-#include "retention.h"
+#include "forget.h"
 #include "storage/records/records.h"
 
 #include <stdlib.h>

@@ -1,12 +1,9 @@
-#include "garbage_collect.h"
+#include "forget.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fault.h"
-#include "base/file.h"
-#include "base/json.h"
 #include "base/workers.h"
-#include "retention.h"
 #include "storage/records/records.h"
 
 #include <stdio.h>
@@ -234,20 +231,12 @@ static int sweep_leftovers(struct collection *collection, struct err *err)
 	struct storage *storage = collection->storage;
 	uint32_t newest = lineage_newest_attempt(&collection->inventory->listing.lineage);
 	auto_free char *key = job_record_key_attempt(storage, newest, ".swept");
-	char nonce[33], created[32];
-	auto_json json_t *body = NULL;
 	struct err own = {0};
 
 	if (!collection->leftovers)
 		return 0;
-	random_hex(nonce);
-	body = json_pack("{s:I, s:s, s:s, s:s}", "attempt", (json_int_t)newest, "nonce", nonce,
-			 "created", clock_format(clock_wall_ms(), created, sizeof(created)), "host",
-			 storage->host);
-	if (!body)
-		return err_set(err, ERR_FAILED, "cannot write %s as JSON", key);
-	if (job_record_put(storage->transfer.store, key, RECORD_SWEPT, body, NULL,
-			   collection->cancel, &own) == 0 ||
+	if (job_record_put_new(storage, key, RECORD_SWEPT, collection->cancel, &own, "{s:I}",
+			       "attempt", (json_int_t)newest) == 0 ||
 	    own.kind == ERR_EXISTS)
 		return 0;
 	if (own.kind != ERR_NO_SPACE)

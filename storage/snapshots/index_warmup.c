@@ -1,7 +1,6 @@
 #include "snapshots.h"
 
 #include "base/cleanup.h"
-#include "orphan_packs.h"
 #include "storage/records/records.h"
 
 #include <stdlib.h>

@@ -1,8 +1,7 @@
-#include "inventory.h"
+#include "forget.h"
 
 #include "base/json.h"
 #include "base/workers.h"
-#include "pin_place.h"
 #include "snapshots.h"
 #include "storage/format/format.h"
 

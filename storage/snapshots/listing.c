@@ -4,7 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "inventory.h"
+#include "forget.h"
 #include "snapshots.h"
 #include "storage/gangs/gangs.h"
 #include "storage/records/records.h"

@@ -1,9 +1,9 @@
-#include "orphan_packs.h"
+#include "snapshots.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/workers.h"
-#include "retention.h"
+#include "forget.h"
 #include "storage/format/format.h"
 
 #include <stdlib.h>

@@ -2,10 +2,9 @@
 #include "storage/storage.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "pin_place.h"
+#include "forget.h"
 #include "storage/records/records.h"
 
 #include <stdlib.h>
@@ -22,14 +21,15 @@ static int check_snapshot(struct storage *storage, struct snapshot_id id, struct
 		       snapshot_id_format(id, text));
 }
 
-static json_t *pin_body(struct storage *storage, struct snapshot_id id, bool forgetting)
+static int put_pin(struct storage *storage, struct snapshot_id id, bool forgetting,
+		   struct cancel *cancel, struct err *err)
 {
-	char text[SNAPSHOT_ID_TEXT], nonce[33], created[32];
+	auto_free char *key = job_record_key_pin(storage, id);
+	char text[SNAPSHOT_ID_TEXT];
 
-	random_hex(nonce);
-	return json_pack("{s:s, s:s, s:s, s:s, s:o*}", "id", snapshot_id_format(id, text), "nonce",
-			 nonce, "created", clock_format(clock_wall_ms(), created, sizeof(created)),
-			 "host", storage->host, "forgetting", forgetting ? json_true() : NULL);
+	return job_record_put_new(storage, key, RECORD_PIN, cancel, err, "{s:s, s:o*}", "id",
+				  snapshot_id_format(id, text), "forgetting",
+				  forgetting ? json_true() : NULL);
 }
 
 /* --- its place --- */
@@ -81,14 +81,12 @@ static int put_sign(struct storage *storage, struct snapshot_id id, char **sign,
 int pin_forbid(struct storage *storage, struct snapshot_id id, bool *pinned, char **sign,
 	       struct cancel *cancel, struct err *err)
 {
-	auto_free char *key = job_record_key_pin(storage, id);
-	auto_json json_t *body = pin_body(storage, id, true);
 	enum pin_record pin;
 	struct err own = {0};
 
 	*pinned = false;
 	*sign = NULL;
-	if (job_record_put(storage->transfer.store, key, RECORD_PIN, body, NULL, cancel, &own) == 0)
+	if (put_pin(storage, id, true, cancel, &own) == 0)
 		return 0;
 	if (own.kind != ERR_EXISTS && own.kind != ERR_NO_SPACE)
 		return err_pass(err, &own);
@@ -149,14 +147,11 @@ int storage_pin(struct storage *storage, struct snapshot_id id, struct cancel *c
 		struct err *err)
 {
 	auto_free char *key = job_record_key_pin(storage, id);
-	auto_json json_t *body = pin_body(storage, id, false);
 	struct err own = {0};
 
 	if (check_snapshot(storage, id, cancel, err) < 0)
 		return -1;
-	if (job_record_put(storage->transfer.store, key, RECORD_PIN, body, NULL, cancel, &own) <
-		    0 &&
-	    own.kind != ERR_EXISTS) {
+	if (put_pin(storage, id, false, cancel, &own) < 0 && own.kind != ERR_EXISTS) {
 		err_pass(err, &own);
 		return err_wrap(err, "cannot pin");
 	}

@@ -1,4 +1,4 @@
-#include "retention.h"
+#include "forget.h"
 
 #include "base/clock.h"
 #include "base/text.h"

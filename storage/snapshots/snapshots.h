@@ -3,20 +3,8 @@
  * verify, export, forget. One .c file per operation. Read FORMAT.md and storage/records/ first,
  * then attempts.c and snapshot_save.c.
  *
- * For the rest of storage/, and declared here:
- *
- *	index_warmup.c		fills the index of chunks while a save begins
- *	first_look.h		what a claim looks at first, asked for before
- *
- * Of this folder only:
- *
- *	attempt_forget.h	removes the records and notes of attempts without snapshots
- *	inventory.h		all snapshots of a job with their states, pins and packs
- *	listing.h		the files of a manifest
- *	retention.h		PURE: which snapshots are kept, which packs are garbage
- *	pin_place.h		of a pin and a removal, the first decides
- *	garbage_collect.h	removes unnamed packs
- *	orphan_packs.h		reuses packs of attempts killed before a commit
+ * Declared here: what a save may rely on (index_warmup.c, orphan_packs.c), and what a claim looks
+ *at first (first_look.c). forget.h: what is removed, and what all of a job is read by for that.
  *
  * The operations, declared in storage_*.h and used through storage.h:
  *
@@ -34,7 +22,6 @@
 #ifndef STORAGE_SNAPSHOTS_H
 #define STORAGE_SNAPSHOTS_H
 
-#include "first_look.h"
 #include "storage/records/records.h"
 
 /*
@@ -60,5 +47,59 @@ void inventory_forget_known(struct storage *storage);
 
 /* Fills `files`, which is empty, as others see them; the manifest has its entries. */
 void listing_add_files(const struct manifest *manifest, struct snapshot_files *files);
+
+/*
+ * What the first look of a claim needs is asked for before that: the announcements with the
+ * opening, or for a save by hand the lists of the history (`of_opening`); the lists, the newest
+ * manifest and its packs with the history. Each serves once, within five seconds. The first look
+ * may be old, since the second one, after the claim, is not. For who opens the store to claim.
+ */
+
+/* Each moves what it is given. `asked_ms`: when it was listed, of CLOCK_MONOTONIC. */
+void first_look_keep_draining(struct storage *storage, struct store_listing *draining,
+			      int64_t asked_ms);
+void first_look_keep(struct storage *storage, struct job_listing *listing, bool of_opening);
+/* Each moves what was kept; false: there is none. */
+bool first_look_take_draining(struct storage *storage, struct store_listing *draining);
+bool first_look_take(struct storage *storage, struct job_listing *listing, bool of_opening);
+
+/* Asks for the newest manifest and its packs beside `questions`, which has room for two more.
+ * Returns how many there are. */
+size_t first_look_add(struct storage *storage, struct snapshot_id newest,
+		      struct question *questions, size_t count);
+/* Once all of these are answered. */
+void first_look_added(struct storage *storage);
+/* Whether both serve for this snapshot, once. */
+bool first_look_has(struct storage *storage, struct snapshot_id id);
+/* Then, if the manifest names no packs of other snapshots: they are moved. */
+bool first_look_take_packs(struct storage *storage, const struct manifest *manifest,
+			   struct store_listing *packs);
+
+void first_look_release(struct first_look *look);
+
+/*
+ * packs that no manifest names because their writer was killed before the commit. A pack
+ * describes its own chunks (pack.h), so the next attempt need not send them again. FORMAT.md,
+ * "Orphaned packs", says why this is safe beside garbage collection.
+ */
+
+/*
+ * PURE. Selects from a listing the packs that were written for a snapshot after `behind` and are
+ * not in `index`: newest first, at most `most`. `chosen` points into the listing. Returns the
+ * count.
+ */
+size_t orphan_packs_select(const struct store_listing *packs, const char *prefix,
+			   struct snapshot_id behind, struct chunk_index *index,
+			   const struct store_object **chosen, size_t most);
+
+/* PURE. The time in ms to spend on reading orphaned packs: a tenth of the time that is left before
+ * the deadline, at most 5 s. */
+int64_t orphan_packs_time_limit_ms(int64_t left_ms);
+
+/* Expects `behind` to be the newest snapshot that there was when the attempt was claimed, or newer.
+ * Reads the indexes at the ends of the packs, 16 at a time, newest first, and adds their chunks to
+ * the index of the storage. An unreadable pack is skipped. -1 only for ERR_CANCELLED. */
+int orphan_packs_load(struct storage *storage, const struct store_listing *packs,
+		      struct snapshot_id behind, struct cancel *cancel, struct err *err);
 
 #endif

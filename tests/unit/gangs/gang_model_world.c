@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "storage/gangs/gang_records.h"
 #include "storage/records/job_records.h"
-#include "storage/snapshots/retention.h"
+#include "storage/snapshots/forget.h"
 #include "storage/transfer/priority_pool.h"
 
 #include <stdarg.h>

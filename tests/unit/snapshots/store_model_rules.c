@@ -10,14 +10,12 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "storage/records/claims.h"
 #include "storage/records/job_records.h"
-#include "storage/records/listed_claims.h"
 #include "storage/records/pack_listing.h"
 #include "storage/scheme_table.h"
-#include "storage/snapshots/garbage_collect.h"
-#include "storage/snapshots/orphan_packs.h"
-#include "storage/snapshots/pin_place.h"
-#include "storage/snapshots/retention.h"
+#include "storage/snapshots/forget.h"
+#include "storage/snapshots/snapshots.h"
 #include "storage/transfer/priority_pool.h"
 
 #include <stdio.h>

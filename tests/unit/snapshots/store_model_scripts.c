@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "storage/snapshots/pin_place.h"
+#include "storage/snapshots/forget.h"
 
 #include <fcntl.h>
 #include <stdio.h>

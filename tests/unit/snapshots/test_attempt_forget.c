@@ -4,7 +4,7 @@
 #include "slow_store.h"
 #include "synthetic_history.h"
 
-#include "storage/snapshots/attempt_forget.h"
+#include "storage/snapshots/forget.h"
 
 #include <signal.h>
 #include <sys/wait.h>

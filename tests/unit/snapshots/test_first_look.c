@@ -1,7 +1,7 @@
 /* What is asked for before a claim: whom it serves, how often, and what it must not hide. */
 #include "slow_store.h"
 
-#include "storage/snapshots/first_look.h"
+#include "storage/snapshots/snapshots.h"
 
 #define SIZE 100000
 

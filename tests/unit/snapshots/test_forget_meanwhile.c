@@ -2,8 +2,7 @@
  * clears away besides. */
 #include "slow_store.h"
 
-#include "storage/snapshots/garbage_collect.h"
-#include "storage/snapshots/pin_place.h"
+#include "storage/snapshots/forget.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -2,7 +2,7 @@
  * has room. What somebody may be about to need stays. */
 #include "slow_store.h"
 
-#include "storage/records/own_claim.h"
+#include "storage/records/claims.h"
 #include "storage/transfer/pack_uploader.h"
 
 #include <unistd.h>

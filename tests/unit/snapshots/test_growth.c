@@ -4,7 +4,7 @@
 #include "effort.h"
 #include "synthetic_history.h"
 
-#include "storage/snapshots/attempt_forget.h"
+#include "storage/snapshots/forget.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* What an attempt that was killed has sent serves the next one. */
 #include "slow_store.h"
 
-#include "storage/snapshots/orphan_packs.h"
+#include "storage/snapshots/snapshots.h"
 #include "storage/transfer/pack_uploader.h"
 
 #include "base/clock.h"

@@ -1,5 +1,5 @@
 /* What is kept, and why: tables of snapshots and policies -> reasons; of packs -> verdicts. */
-#include "storage/snapshots/retention.h"
+#include "storage/snapshots/forget.h"
 
 #include "base/text.h"
 

@@ -4,7 +4,7 @@
 #include "slow_store.h"
 
 #include "storage/format/chunk.h"
-#include "storage/snapshots/garbage_collect.h"
+#include "storage/snapshots/forget.h"
 
 static int count_files(struct fixture *f, const char *part)
 {

@@ -1,17 +1,22 @@
+/* PRIVATE to storage/. Claims: the one that this process has put, and those that are listed. */
+#ifndef CLAIMS_H
+#define CLAIMS_H
+
+#include "base/cancel.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "lineage.h"
+#include "storage/backend/backend.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
 /*
  * The claim that this process has put. Numbers alone do not tell whether another has taken over: in
  * a store that was emptied meanwhile they begin at 1 again, so that another machine may get our
  * number, or a lower one. So it is known by its nonce, and by when it was put.
  */
-#ifndef OWN_CLAIM_H
-#define OWN_CLAIM_H
-
-#include "base/cancel.h"
-#include "base/err.h"
-#include "storage/backend/backend.h"
-
-#include <stdbool.h>
-#include <stdint.h>
 
 struct attempt;
 struct claim;
@@ -70,5 +75,28 @@ void claim_room_keep(struct storage *storage, struct cancel *cancel);
 bool claim_room_is_listed(const struct storage *storage, const struct job_listing *listing);
 /* True: it was there, and is removed. */
 bool claim_room_use(struct store *store, const char *job, struct cancel *cancel);
+
+/* Reads who started from what: the claims of the attempts that are listed. A
+ * claim never changes, so a process reads each once. */
+
+struct job_listing;
+
+/* The claims that a process has read. In a store that was emptied, another one has the number, and
+ * was put at another time. Thread-safe. */
+struct known_claims {
+	pthread_mutex_t mutex;
+	struct lineage_attempt *items;
+	size_t count;
+};
+/* Ignores one whose claimed_ms is unknown. */
+void known_claims_add(struct known_claims *known, const struct lineage_attempt *claim);
+
+/* Fills the attempts of the lineage. ERR_VERSION: another version wrote one. */
+int listed_claims_read(struct storage *storage, const struct job_listing *listing,
+		       struct cancel *cancel, struct err *err);
+/* Only those that lineage_next_unread() asks for: one or two, as a rule. */
+int listed_claims_read_chain(struct storage *storage, const struct job_listing *listing,
+			     uint32_t newest, uint32_t until, struct cancel *cancel,
+			     struct err *err);
 
 #endif
