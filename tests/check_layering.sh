@@ -165,7 +165,7 @@ storage/format/planted.c      | #include "storage/storage.h"
 storage/http/planted.c        | #include "storage/aws/aws.h"
 storage/s3/planted.c          | #include "storage/azure/azure.h"
 storage/s3/planted.c          | #include "storage/aws/sigv4.h"
-storage/snapshots/planted.c   | #include "storage/transfer/packer.h"
+storage/snapshots/planted.c   | #include "storage/transfer/sending.h"
 storage/planted.c             | #include <inotifytools/inotifytools.h>
 storage/snapshots/planted.c   | #include <lz4.h>
 storage/s3/planted.c          | #include <expat.h>

@@ -55,7 +55,7 @@ int pack_aside_list(struct storage *storage, struct cancel *cancel, struct err *
 bool pack_aside_has(const struct storage *storage, const char *pack);
 int pack_aside_put(struct storage *storage, const char *pack, struct cancel *cancel,
 		   struct err *err);
-/* Of a pack in which reading has found damage (chunk_fetch.h): reads all of it once more, and sets
+/* Of a pack in which reading has found damage (fetching.h): reads all of it once more, and sets
  * it aside if that is not whole, as well as it can. A store that cannot be written to is read again
  * the next time. */
 void pack_aside_note(struct storage *storage, const char *pack, struct cancel *cancel);

@@ -506,7 +506,9 @@ static int confirm(struct claiming *claiming, const struct attempt *attempt, str
 	if (claiming->warm)
 		(void)index_warmup_finish(storage, attempt->start, &claiming->packs,
 					  claiming->cancel, NULL);
-	storage->own_claim.confirm_later = claiming->claim->saves && !storage_looks_first(storage);
+	storage->own_claim.confirm_later =
+		claiming->claim->saves &&
+		!store_read_health(storage->transfer.store).if_absent_guessed;
 	return storage->own_claim.confirm_later
 		       ? 0
 		       : own_claim_confirm(storage, attempt->number, claiming->cancel, err);

@@ -1,4 +1,4 @@
-#include "chunk_fetch.h"
+#include "fetching.h"
 
 #include "base/cleanup.h"
 

@@ -1,8 +1,8 @@
-#include "file_reader.h"
+#include "reading.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "priority_pool.h"
+#include "sending.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "file_tree.h"
+#include "reading.h"
 
 #include "base/beneath.h"
 #include "base/file.h"

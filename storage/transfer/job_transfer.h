@@ -5,7 +5,6 @@
 #ifndef JOB_TRANSFER_H
 #define JOB_TRANSFER_H
 
-#include "append_progress.h"
 #include "chunk_index.h"
 #include "storage/backend/backend.h"
 

@@ -1,4 +1,4 @@
-#include "pack_uploader.h"
+#include "sending.h"
 
 #include "base/cancel.h"
 #include "base/cleanup.h"
@@ -7,7 +7,6 @@
 #include "base/fault.h"
 #include "base/text.h"
 #include "base/workers.h"
-#include "priority_pool.h"
 #include "storage/format/format.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "packer.h"
+#include "sending.h"
 
 #include "base/cleanup.h"
 

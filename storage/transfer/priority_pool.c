@@ -1,4 +1,4 @@
-#include "priority_pool.h"
+#include "sending.h"
 
 #include "base/text.h"
 #include "base/workers.h"

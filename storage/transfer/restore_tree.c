@@ -1,10 +1,10 @@
-#include "restore_tree.h"
+#include "fetching.h"
 
 #include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/held_directory.h"
 #include "base/workers.h"
-#include "file_tree.h"
+#include "reading.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #include "storage/gangs/gang_records.h"
 #include "storage/records/job_records.h"
 #include "storage/snapshots/forget.h"
-#include "storage/transfer/priority_pool.h"
+#include "storage/transfer/sending.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -16,7 +16,7 @@
 #include "storage/scheme_table.h"
 #include "storage/snapshots/forget.h"
 #include "storage/snapshots/snapshots.h"
-#include "storage/transfer/priority_pool.h"
+#include "storage/transfer/sending.h"
 
 #include <stdio.h>
 #include <string.h>

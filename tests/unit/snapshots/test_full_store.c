@@ -3,7 +3,7 @@
 #include "slow_store.h"
 
 #include "storage/records/claims.h"
-#include "storage/transfer/pack_uploader.h"
+#include "storage/transfer/sending.h"
 
 #include <unistd.h>
 

@@ -2,7 +2,7 @@
 #include "slow_store.h"
 
 #include "storage/snapshots/snapshots.h"
-#include "storage/transfer/pack_uploader.h"
+#include "storage/transfer/sending.h"
 
 #include "base/clock.h"
 

@@ -1,7 +1,7 @@
 /* What was sent before the take, by a presend. */
 #include "slow_store.h"
 
-#include "storage/transfer/pack_uploader.h"
+#include "storage/transfer/sending.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* How far a growing file has been sent. */
-#include "storage/transfer/append_progress.h"
+#include "storage/transfer/chunk_index.h"
 
 #include "unit.h"
 

@@ -3,7 +3,7 @@
 #include "storage_fixture.h"
 
 #include "storage/records/job_records.h"
-#include "storage/transfer/chunk_fetch.h"
+#include "storage/transfer/fetching.h"
 
 /* In front of the fixture's: the first `flips` gets of what has `part` in its key
  * have a bit wrong; one that `fails` (from 1; 0: none) does not come at all. */

@@ -1,6 +1,6 @@
 /* Chunks handed on while their range arrives: in pieces of any size, with a break on the way, and
  * with what a range brings besides. */
-#include "storage/transfer/chunk_fetch.h"
+#include "storage/transfer/fetching.h"
 
 #include "base/cleanup.h"
 

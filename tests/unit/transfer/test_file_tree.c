@@ -1,5 +1,5 @@
 /* Files that are opened as one checkpoint, with fewer descriptors than files. */
-#include "storage/transfer/file_tree.h"
+#include "storage/transfer/reading.h"
 
 #include "base/cancel.h"
 #include "base/cleanup.h"

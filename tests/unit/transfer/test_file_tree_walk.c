@@ -1,5 +1,5 @@
 /* The walk of a directory from which a job deletes other directories meanwhile. */
-#include "storage/transfer/file_tree.h"
+#include "storage/transfer/reading.h"
 
 #include "base/cancel.h"
 

@@ -1,5 +1,5 @@
 /* Threads beside a job that trains: they take what it leaves, until there is a hurry. */
-#include "storage/transfer/priority_pool.h"
+#include "storage/transfer/sending.h"
 
 #include "unit.h"
 

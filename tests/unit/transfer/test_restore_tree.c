@@ -1,5 +1,5 @@
 /* The directory that is restored into: what is made of which entry, and what full disks do. */
-#include "storage/transfer/restore_tree.h"
+#include "storage/transfer/fetching.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

@@ -1,6 +1,6 @@
 /* The pure parts of moving content: the plan, the reserve, the limit, the spans. */
 #include "storage/format/pack.h"
-#include "storage/transfer/chunk_fetch.h"
+#include "storage/transfer/fetching.h"
 #include "storage/transfer/job_transfer.h"
 
 #include "base/clock.h"

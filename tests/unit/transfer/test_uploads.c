@@ -3,8 +3,8 @@
 #include "slow_store.h"
 
 #include "base/clock.h"
-#include "storage/transfer/file_reader.h"
-#include "storage/transfer/packer.h"
+#include "storage/transfer/reading.h"
+#include "storage/transfer/sending.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -1,17 +1,20 @@
-/*
- * PRIVATE to storage/. Lists a directory as entries, opens its files, and applies metadata to
- * restored files. The walk holds the directories open: it does not follow symbolic links, and the
- * process never changes its directory.
- */
-#ifndef FILE_TREE_H
-#define FILE_TREE_H
+/* PRIVATE to storage/. How a directory and its files are read. */
+#ifndef READING_H
+#define READING_H
 
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "chunk_index.h"
+#include "sending.h"
 #include "storage/format/format.h"
 
 #include <stdbool.h>
+
+/*
+ * Lists a directory as entries, opens its files, and applies metadata to
+ * restored files. The walk holds the directories open: it does not follow symbolic links, and the
+ * process never changes its directory.
+ */
 
 /* What the caller decides of each path, which is relative to the directory. Each may be NULL; all
  * are called with `arg`, on the caller's thread. */
@@ -125,5 +128,37 @@ int file_tree_apply_metadata(int fd, const struct entry *entry, struct err *err)
  * ERR_RETRY: the directory changed meanwhile. */
 int file_tree_walk(struct file_tree *tree, const struct file_tree_choice *choice,
 		   struct cancel *cancel, struct err *err);
+
+/*
+ * Reads the files of an open tree on all threads and packs them. A file of which only the ctime
+ * changed meanwhile is read again. A file that was written to ends a save with ERR_RETRY; an early
+ * upload skips it. Of a running file the prefix is read, once; if it gets shorter than that
+ * meanwhile, it is marked as lost.
+ */
+
+struct file_reader_request {
+	struct file_tree *tree;
+	struct packing *packing;
+	/* An early upload: a file that changes is skipped and is no error. */
+	bool lenient;
+	/* Not NULL: the files are still growing, and only the part that was added is read. `read`
+	 * is then set for none of them. */
+	struct append_progress *append_progress;
+	/* May be NULL. Returns true to end early; what has been read is sent. Called from any
+	 * thread. */
+	bool (*enough)(void *arg);
+	/* Called from any thread, and also while all readers wait for a buffer. */
+	void (*on_progress)(void *arg, uint64_t bytes_done);
+	void *arg;
+};
+
+/*
+ * Reads the files of the tree that are not `read` yet.
+ *
+ * Fills entry.chunks of every file that was read to its end (file_tree_item.read is then true);
+ * `pack` in them is a position in the storage's index. Blocks until all is read and handed to the
+ * uploader, not until it is sent. ERR_RETRY: a file was written to meanwhile.
+ */
+int file_reader_run(const struct file_reader_request *request, struct err *err);
 
 #endif
