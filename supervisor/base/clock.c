@@ -25,14 +25,6 @@ int64_t clock_boot_ms(void)
 	return read_ms(CLOCK_BOOTTIME);
 }
 
-int64_t clock_monotonic_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
 int64_t clock_wall_ms(void)
 {
 	return read_ms(CLOCK_REALTIME);

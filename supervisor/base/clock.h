@@ -10,7 +10,6 @@
 #define CLOCK_NEVER INT64_MAX
 
 int64_t clock_monotonic_ms(void);
-int64_t clock_monotonic_us(void);
 int64_t clock_boot_ms(void); /* goes on while the machine sleeps */
 int64_t clock_wall_ms(void); /* since 1970, UTC */
 
