@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/status_line.h"
 #include "base/text.h"
 #include "base/workers.h"
 

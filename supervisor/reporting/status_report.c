@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/status_line.h"
 #include "base/text.h"
 #include "monitor/monitor.h"
 
