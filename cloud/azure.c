@@ -2,7 +2,6 @@
  * enables them, which may take two minutes. */
 #include "watcher.h"
 
-#include "base/backoff.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"

@@ -4,7 +4,6 @@
  */
 #include "watcher.h"
 
-#include "base/backoff.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/network_fs.h"
 #include "base/workers.h"
 #include "scheme_table.h"
 #include "storage/backend/backend.h"

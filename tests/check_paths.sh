@@ -28,7 +28,6 @@ supervisor/workspace/install\.c                       | realpath                
 supervisor/workspace/workspace\.c                     | faccessat                | "." of the folder that is held
 supervisor/workspace/(workspace|directory_lock)\.c    | file_read                | the name of this boot, in /proc
 supervisor/workspace/directory_check\.c               | file_exists|stat         | judges what the user wrote; nothing is opened by it
-supervisor/base/network_fs\.c                         | file_exists|stat|statfs|file_read | judges what the user wrote, and the mounts in /proc
 supervisor/upload/database_copies\.c                  | walk_open|stat           | compares what SQLite has opened
 supervisor/monitor/directory_monitor\.c               | file_is_directory        | is there something to watch?
 supervisor/monitor/directory_monitor\.c               | statx                    | metadata alone
@@ -46,7 +45,7 @@ supervisor/restore/start_restore\.c                   | file_exists             
 supervisor/options/run_options\.c                     | file_exists              | a fixed path of SageMaker
 supervisor/cli/cmd_(drill|export|report|restore|save)\.c | .*                    | files and scratch directories that the user names by hand
 supervisor/main\.c                                    | open                     | /dev/null
-supervisor/base/status_line\.c                        | open                     | /proc/self/fd/2
+supervisor/base/log\.c                                | open                     | /proc/self/fd/2
 '
 
 bad() {

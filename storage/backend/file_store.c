@@ -10,7 +10,6 @@
 #include "base/err.h"
 #include "base/fault.h"
 #include "base/file.h"
-#include "base/network_fs.h"
 #include "base/text.h"
 #include "base/walk.h"
 #include "base/workers.h"

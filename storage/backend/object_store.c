@@ -1,6 +1,5 @@
 #include "object_store.h"
 
-#include "base/backoff.h"
 #include "base/clock.h"
 #include "storage/http/http.h"
 

@@ -1,6 +1,5 @@
 #include "gangs.h"
 
-#include "base/backoff.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fault.h"

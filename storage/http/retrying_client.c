@@ -1,6 +1,5 @@
 #include "retrying_client.h"
 
-#include "base/backoff.h"
 #include "base/clock.h"
 
 #include <pthread.h>

@@ -1,6 +1,5 @@
 #include "token_endpoint.h"
 
-#include "base/backoff.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"

@@ -4,8 +4,8 @@
  */
 #include "storage/storage.h"
 
-#include "base/backoff.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/workers.h"
 #include "storage/format/format.h"
 #include "storage/records/records.h"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/random.h>
 #include <time.h>
 
 static int64_t read_ms(clockid_t clock)
@@ -23,14 +24,6 @@ int64_t clock_monotonic_ms(void)
 int64_t clock_boot_ms(void)
 {
 	return read_ms(CLOCK_BOOTTIME);
-}
-
-int64_t clock_monotonic_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
 int64_t clock_wall_ms(void)
@@ -156,4 +149,25 @@ const char *clock_format(int64_t wall_ms, char *buffer, size_t capacity)
 
 	snprintf(buffer, capacity, "%.*s.%03dZ", seconds, date, (int)(wall_ms % 1000));
 	return buffer;
+}
+
+/* --- pauses between tries --- */
+
+int64_t backoff_ms(unsigned tries, int64_t first_ms, int64_t most_ms, uint32_t random)
+{
+	int64_t bound = first_ms;
+
+	for (unsigned i = 1; i < tries && bound < most_ms; i++)
+		bound *= 2;
+	if (bound > most_ms)
+		bound = most_ms;
+	/* 64 bits: the product of a random number and a bound does not fit 32. */
+	return (int64_t)(((uint64_t)random * (uint64_t)(bound + 1)) >> 32);
+}
+
+uint32_t backoff_random(void)
+{
+	uint32_t random;
+
+	return getrandom(&random, sizeof(random), 0) < 0 ? UINT32_MAX / 2 : random;
 }

@@ -10,7 +10,6 @@
 #define CLOCK_NEVER INT64_MAX
 
 int64_t clock_monotonic_ms(void);
-int64_t clock_monotonic_us(void);
 int64_t clock_boot_ms(void); /* goes on while the machine sleeps */
 int64_t clock_wall_ms(void); /* since 1970, UTC */
 
@@ -43,5 +42,24 @@ bool datetime_parse_local(const char *text, int64_t *wall_ms);
 const char *datetime_iso(int64_t wall_ms, char buffer[DATETIME_SIZE]);
 const char *datetime_compact(int64_t wall_ms, char buffer[DATETIME_SIZE]);
 const char *datetime_rfc1123(int64_t wall_ms, char buffer[DATETIME_SIZE]);
+
+/* --- pauses between tries --- */
+
+/*
+ * PURE. How long to wait before the next try: a random time up to a bound that doubles from try to
+ * try, so that a thousand machines that were refused together do not return together ("full
+ * jitter").
+ */
+
+/* A value of `random` for no jitter: for a client that is alone, as a VM that asks its host. */
+#define BACKOFF_WHOLE UINT32_MAX
+
+/* How long to wait after the `tries`-th try (0 counts as the first): 0 to the bound (inclusive), in
+ * proportion to `random`. The bound is `first_ms` at first, doubles, and is at most `most_ms`. */
+int64_t backoff_ms(unsigned tries, int64_t first_ms, int64_t most_ms, uint32_t random);
+
+/* A random number for `random`, from the kernel; half of the range if the kernel has none. Not
+ * PURE. Does not block once the system has booted. */
+uint32_t backoff_random(void);
 
 #endif

@@ -2,20 +2,20 @@
  * supervisor/base/: everything that all parts may use, and which uses none of them. Each header is
  * public. Read err.h, text.h and cleanup.h first: every other file is written with them.
  *
- *	err.h, log.h, exit_code.h	errors, lines for people, exit codes
+ *	err.h, log.h			errors and exit codes; lines for people, also one that is
+ *				drawn again
  *	text.h, cleanup.h		strings and buffers on the heap; release at end of scope
- *	clock.h			time; times as services write them
- *	file.h, walk.h, fault.h		whole files; directories; fault points for tests
+ *	clock.h			time; times as services write them; pauses between tries
+ *	file.h, walk.h, fault.h		whole files, network file systems; directories;
+ *				fault points for tests
  *	held_directory.h, beneath.h	directories held open; all work below one, past no link
  *	loop.h, workers.h, cancel.h	the control loop; threads; how blocking work is ended
  *	http.h, httpd.h			HTTP client and server
- *	instance_metadata.h, backoff.h	the clouds' metadata services; pauses between tries
+ *	instance_metadata.h		the clouds' metadata services
  *	json.h, digest.h		JSON from outside; base64; SHA-256
  *	inside.h			a run inside the job of another one
  *	program.h			programs that work for us
  *	progress.h			progress on a terminal or in a log; calls that take long
- *	status_line.h			the line of a terminal that is drawn again
- *	terminal_line.h		prints what comes from outside, safely for a terminal
  *
  * The one error type: a kind for the caller to act on, and a sentence for the person to read.
  *
@@ -64,5 +64,28 @@ int err_pass(struct err *err, const struct err *filled);
 
 /* Prepends context: "outer: inner". Keeps the kind. */
 int err_wrap(struct err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* --- exit codes --- */
+
+/* The exit codes of every verb: the contract with schedulers and scripts, documented in README and
+ * reprieve(1), "Exit status". */
+
+enum exit_code {
+	/* sysexits(3) EX_USAGE: the command line is wrong. */
+	EXIT_USAGE = 64,
+	/* EX_UNAVAILABLE: there is no running job to talk to. */
+	EXIT_UNAVAILABLE = 69,
+	/* EX_SOFTWARE: a failure of ours or of this machine, before the job started. */
+	EXIT_OWN_FAILURE = 70,
+	/* EX_IOERR: asked to stop, and what the job saved last is not durable. */
+	EXIT_NOT_DURABLE = 74,
+	/* EX_TEMPFAIL: asked to stop, and what the job saved last is durable. */
+	EXIT_PREEMPTED = 75,
+	/* EX_CONFIG: the configuration is wrong. */
+	EXIT_CONFIGURATION = 78,
+	/* --max-no-progress: do not start it again. The code that NVRx's
+	 * ft_launcher uses for this. */
+	EXIT_NO_PROGRESS = 93,
+};
 
 #endif

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <microhttpd.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -19,7 +18,7 @@ enum {
 // clang-format off
 #define HTTPD_FUNCTIONS(F) \
 	F(MHD_add_response_header) F(MHD_create_response_from_buffer) \
-	F(MHD_destroy_response) F(MHD_get_connection_info) \
+	F(MHD_destroy_response) F(MHD_get_connection_info) F(MHD_get_daemon_info) \
 	F(MHD_lookup_connection_value) F(MHD_lookup_connection_value_n) F(MHD_queue_response) \
 	F(MHD_start_daemon) F(MHD_stop_daemon)
 // clang-format on
@@ -151,95 +150,45 @@ static void on_request_completed(void *arg, struct MHD_Connection *connection, v
 	*context = NULL;
 }
 
-/* A socket of the address's family; the caller closes it. */
-static int open_socket(const struct addrinfo *info)
-{
-	const int on = 1, off = 0;
-	int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), failed;
-
-	if (fd < 0)
-		return -1;
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	/* "::" accepts IPv4 too, whatever the machine's default is. */
-	if (info->ai_family == AF_INET6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-	if (bind(fd, info->ai_addr, info->ai_addrlen) == 0 && listen(fd, 64) == 0)
-		return fd;
-	failed = errno;
-	close(fd);
-	errno = failed;
-	return -1;
-}
-
-static int listen_at(const char *address, uint16_t port, struct err *err)
-{
-	const struct addrinfo hints = {
-		.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
-		.ai_socktype = SOCK_STREAM,
-	};
-	struct addrinfo *info;
-	char digits[8];
-	int fd;
-
-	snprintf(digits, sizeof(digits), "%u", port);
-	if (getaddrinfo(address, digits, &hints, &info) != 0)
-		return err_set(err, ERR_INVALID, "\"%s\" is not an IP address", address);
-	fd = open_socket(info);
-	freeaddrinfo(info);
-	if (fd < 0 && errno == EADDRINUSE)
-		return err_set(err, ERR_EXISTS, "port %u of %s is in use: choose another", port,
-			       address);
-	return fd < 0 ? err_os(err, errno, "listen on %s port %u", address, port) : fd;
-}
-
-/* Binds here and not in the library, so that a port in use has its own error. */
-static int listen_on(const char *address, uint16_t port, uint16_t *bound, struct err *err)
-{
-	union {
-		struct sockaddr any;
-		struct sockaddr_in ipv4;
-		struct sockaddr_in6 ipv6;
-	} name = {0};
-	socklen_t size = sizeof(name);
-	struct err without;
-	int fd;
-
-	if (address[0])
-		fd = listen_at(address, port, err);
-	else if ((fd = listen_at("::", port, &without)) < 0)
-		/* A machine or a container may have no IPv6. */
-		fd = listen_at("0.0.0.0", port, err);
-	if (fd < 0)
-		return -1;
-	if (getsockname(fd, &name.any, &size) < 0) {
-		close(fd);
-		return err_os(err, errno, "getsockname");
-	}
-	*bound = ntohs(name.any.sa_family == AF_INET6 ? name.ipv6.sin6_port : name.ipv4.sin_port);
-	return fd;
-}
-
-/* Its threads must not receive signals, which are for the control loop. */
+/* NULL: `err` says why. Its threads must not receive signals, which are for the control loop. */
 static struct MHD_Daemon *start_daemon(struct httpd *httpd, const struct httpd_options *options,
-				       int fd)
+				       const char *address, struct err *err)
 {
+	const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
 	const unsigned idle_seconds =
 		options->idle_seconds ? options->idle_seconds : IDLE_TIMEOUT_SECONDS;
 	/* The list of options ends early if there is no limit; the library then has its own. */
 	const enum MHD_OPTION limit =
 		options->connections_most ? MHD_OPTION_CONNECTION_LIMIT : MHD_OPTION_END;
+	unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION |
+			 MHD_USE_POLL | MHD_USE_ITC;
 	struct MHD_Daemon *daemon;
+	struct addrinfo *info;
 	sigset_t all, before;
+	char digits[8];
 
+	snprintf(digits, sizeof(digits), "%u", options->port);
+	if (getaddrinfo(address, digits, &hints, &info) != 0) {
+		err_set(err, ERR_INVALID, "\"%s\" is not an IP address", address);
+		return NULL;
+	}
+	/* "::" accepts IPv4 too, whatever the machine's default is. */
+	if (info->ai_family == AF_INET6)
+		flags |= MHD_USE_DUAL_STACK;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION |
-					  MHD_USE_POLL | MHD_USE_ITC,
-				  0, NULL, NULL, handle_request, httpd, MHD_OPTION_LISTEN_SOCKET,
-				  fd, MHD_OPTION_NOTIFY_COMPLETED, on_request_completed, NULL,
-				  MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds, limit,
+	errno = 0;
+	daemon = MHD_start_daemon(flags, 0, NULL, NULL, handle_request, httpd, MHD_OPTION_SOCK_ADDR,
+				  info->ai_addr, MHD_OPTION_NOTIFY_COMPLETED, on_request_completed,
+				  NULL, MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds, limit,
 				  options->connections_most, MHD_OPTION_END);
+	if (!daemon && errno == EADDRINUSE)
+		err_set(err, ERR_EXISTS, "port %u of %s is in use: choose another", options->port,
+			address);
+	else if (!daemon)
+		err_os(err, errno, "listen on %s port %u", address, options->port);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	freeaddrinfo(info);
 	return daemon;
 }
 
@@ -247,7 +196,6 @@ int httpd_start(const struct httpd_options *options, struct httpd **result, stru
 {
 	const char *address = options->address ? options->address : "127.0.0.1";
 	struct httpd *httpd;
-	int fd;
 
 	if (library_open(&microhttpd, err) < 0)
 		return -1;
@@ -258,18 +206,16 @@ int httpd_start(const struct httpd_options *options, struct httpd **result, stru
 		free(httpd);
 		return -1;
 	}
-	fd = listen_on(address, options->port, &httpd->port, err);
-	if (fd >= 0)
-		httpd->daemon = start_daemon(httpd, options, fd);
-	if (fd >= 0 && !httpd->daemon) {
-		err_set(err, ERR_FAILED, "libmicrohttpd does not start on port %u", httpd->port);
-		close(fd);
-	}
+	httpd->daemon = start_daemon(httpd, options, *address ? address : "::", err);
+	/* A machine or a container may have no IPv6. */
+	if (!httpd->daemon && !*address)
+		httpd->daemon = start_daemon(httpd, options, "0.0.0.0", err);
 	if (!httpd->daemon) {
 		cancel_release(&httpd->cancel);
 		free(httpd);
 		return -1;
 	}
+	httpd->port = MHD_get_daemon_info(httpd->daemon, MHD_DAEMON_INFO_BIND_PORT)->port;
 	*result = httpd;
 	return 0;
 }

@@ -1,6 +1,5 @@
 #include "base/instance_metadata.h"
 
-#include "base/backoff.h"
 #include "base/clock.h"
 
 #include <ctype.h>

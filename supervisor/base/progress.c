@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/status_line.h"
 #include "base/text.h"
 #include "base/workers.h"
 
@@ -147,35 +146,27 @@ const char *progress_text_line(const struct progress_facts *facts, char *buffer,
 
 /* --- the countdown --- */
 
-static void append_sent(const struct countdown_facts *facts, char *buffer, size_t capacity)
-{
-	int64_t need_ms = progress_left_ms(&facts->sent);
-	char text[32];
-
-	append(buffer, capacity, ", ");
-	append_amount(&facts->sent, buffer, capacity);
-	append(buffer, capacity, " sent");
-	if (facts->sent.total > 0 && append_standstill(&facts->sent, buffer, capacity))
-		return;
-	if (need_ms > 0)
-		append(buffer, capacity, ", %s at this rate%s",
-		       format_seconds(need_ms, text, sizeof(text)),
-		       facts->left_ms >= 0 && need_ms > facts->left_ms ? ": too slow" : "");
-}
-
-const char *progress_text_countdown(const struct countdown_facts *facts, char *buffer,
+const char *progress_text_countdown(int64_t left_ms, const char *doing,
+				    const struct progress_facts *sent, char *buffer,
 				    size_t capacity)
 {
-	char left[32];
+	int64_t need_ms = sent ? progress_left_ms(sent) : -1;
+	char text[32];
 
 	snprintf(buffer, capacity, "preempted");
-	if (facts->left_ms >= 0)
-		append(buffer, capacity, ": %s left",
-		       format_seconds(facts->left_ms, left, sizeof(left)));
-	if (facts->sending)
-		append_sent(facts, buffer, capacity);
-	else if (facts->doing)
-		append(buffer, capacity, ", %s", facts->doing);
+	if (left_ms >= 0)
+		append(buffer, capacity, ": %s left", format_seconds(left_ms, text, sizeof(text)));
+	if (!sent && doing)
+		append(buffer, capacity, ", %s", doing);
+	if (!sent)
+		return buffer;
+	append(buffer, capacity, ", ");
+	append_amount(sent, buffer, capacity);
+	append(buffer, capacity, " sent");
+	if (!(sent->total > 0 && append_standstill(sent, buffer, capacity)) && need_ms > 0)
+		append(buffer, capacity, ", %s at this rate%s",
+		       format_seconds(need_ms, text, sizeof(text)),
+		       left_ms >= 0 && need_ms > left_ms ? ": too slow" : "");
 	return buffer;
 }
 

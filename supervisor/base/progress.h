@@ -47,17 +47,11 @@ int64_t progress_left_ms(const struct progress_facts *facts);
  * progress. Returns `buffer`, as all of them. */
 const char *progress_text_line(const struct progress_facts *facts, char *buffer, size_t capacity);
 
-/* While a notice runs. */
-struct countdown_facts {
-	int64_t left_ms;   /* until the machine ends; -1: unknown */
-	const char *doing; /* what is waited for if nothing is sent: "the job is saving" */
-	bool sending;
-	struct progress_facts sent;
-};
-
 /* "preempted: 1 min 27 s left, 3.1 GiB of 4.2 GiB sent, 54 s at this rate"; or that this is too
- * slow, or what is waited for. */
-const char *progress_text_countdown(const struct countdown_facts *facts, char *buffer,
+ * slow. `left_ms`: until the machine ends; -1: unknown. `sent` NULL: nothing is sent, and `doing`
+ * says what is waited for ("the job is saving"; NULL: nothing). */
+const char *progress_text_countdown(int64_t left_ms, const char *doing,
+				    const struct progress_facts *sent, char *buffer,
 				    size_t capacity);
 /*
  * A countdown in a log has a line each time half of the time is over: an hour has nine, two

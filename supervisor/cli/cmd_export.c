@@ -2,7 +2,6 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/progress.h"
-#include "base/terminal_line.h"
 #include "base/text.h"
 #include "scheduler/scheduler.h"
 #include "store_command.h"

@@ -1,7 +1,7 @@
 /* reprieve list: the snapshots of a job, or the jobs of a store. */
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "base/terminal_line.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "costs.h"
 #include "page.h"

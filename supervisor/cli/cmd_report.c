@@ -4,7 +4,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/terminal_line.h"
 #include "base/text.h"
 #include "report_page.h"
 #include "store_command.h"

@@ -7,7 +7,6 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/progress.h"
-#include "base/terminal_line.h"
 #include "base/text.h"
 #include "scheduler/scheduler.h"
 #include "status_text.h"

@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/inside.h"
 #include "base/log.h"
-#include "base/terminal_line.h"
 #include "base/text.h"
 #include "cli.h"
 #include "gang/gang.h"

@@ -1,7 +1,7 @@
 /* reprieve show: what one snapshot holds. */
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "base/terminal_line.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "status_text.h"
 #include "store_command.h"

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/terminal_line.h"
 #include "control/control.h"
 #include "options/options.h"
 #include "scheduler/scheduler.h"

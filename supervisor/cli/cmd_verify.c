@@ -1,8 +1,8 @@
 /* reprieve verify: reads every byte of a snapshot, or of all, and says what is wrong. */
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/progress.h"
-#include "base/terminal_line.h"
 #include "base/text.h"
 #include "store_command.h"
 #include "verbs.h"

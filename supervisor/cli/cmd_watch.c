@@ -9,7 +9,6 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/program.h"
-#include "base/terminal_line.h"
 #include "base/text.h"
 #include "cloud/cloud.h"
 #include "options/options.h"

@@ -1,6 +1,6 @@
 #include "page.h"
 
-#include "base/terminal_line.h"
+#include "base/log.h"
 #include "embedded_files.h"
 #include "status_text.h"
 

@@ -1,5 +1,5 @@
 /* The verbs: one cmd_<verb>.c each, with its table of options and what it does. argv[0] is the
- * verb; the result is the exit code (base/exit_code.h). */
+ * verb; the result is the exit code (base/err.h). */
 #ifndef VERBS_H
 #define VERBS_H
 

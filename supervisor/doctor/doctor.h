@@ -43,7 +43,7 @@ struct check_list {
 void check_store(const struct store_probe *probe, const char *url, uint64_t size,
 		 struct check_list *list);
 
-/* Adds the row of a mounted directory. `network`: its file system (base/network_fs.h). `answer`: of
+/* Adds the row of a mounted directory. `network`: its file system (base/file.h). `answer`: of
  * a second mount; not tried: none was named. */
 void check_mounts(const char *network, const struct probe_result *answer, struct check_list *list);
 

@@ -1,7 +1,7 @@
 #include "drill.h"
 
 #include "base/json.h"
-#include "base/terminal_line.h"
+#include "base/log.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "drill.h"
 
 #include "base/clock.h"
-#include "base/terminal_line.h"
+#include "base/log.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/terminal_line.h"
+#include "base/log.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "verdict.h"
 
-#include "base/exit_code.h"
+#include "base/err.h"
 #include "base/text.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 #include "gang_start.h"
 
-#include "base/backoff.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"

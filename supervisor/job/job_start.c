@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/status_line.h"
 #include "base/text.h"
 #include "restore/restore.h"
 #include "telemetry/telemetry.h"

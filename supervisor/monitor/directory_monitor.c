@@ -5,7 +5,6 @@
 #include "base/file.h"
 #include "base/held_directory.h"
 #include "base/log.h"
-#include "base/network_fs.h"
 #include "base/text.h"
 #include "base/walk.h"
 #include "base/workers.h"

@@ -1,7 +1,7 @@
 #include "process.h"
 #include "process_tree.h"
 
-#include "base/status_line.h"
+#include "base/log.h"
 #include "base/text.h"
 
 #include <errno.h>

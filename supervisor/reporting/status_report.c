@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/status_line.h"
 #include "base/text.h"
 #include "monitor/monitor.h"
 
@@ -100,40 +99,25 @@ static const char *awaited_text(const struct run_facts *run)
 	return "waiting for the job to save";
 }
 
-static struct countdown_facts countdown_of(const struct run_facts *run, bool sending,
-					   const struct progress_facts *upload)
+static bool countdown_is_due(struct reports *reports, int64_t left_ms)
 {
-	int64_t deadline_ms = run->model->stop.deadline_ms;
-
-	return (struct countdown_facts){
-		.left_ms = deadline_ms == CLOCK_NEVER ? -1 : clock_left_ms(deadline_ms),
-		.doing = awaited_text(run),
-		.sending = sending,
-		.sent = sending ? *upload : (struct progress_facts){0},
-	};
-}
-
-static void log_countdown(struct reports *reports, const struct countdown_facts *facts)
-{
-	char text[TEXT_MOST];
+	int64_t *said_ms = &reports->display.said_ms;
 
 	/* The notice itself, or a later deadline, has just been logged. */
-	if (reports->display.said_ms == 0 || facts->left_ms > reports->display.said_ms)
-		reports->display.said_ms = facts->left_ms;
-	if (!countdown_is_worth_a_line(reports->display.said_ms, facts->left_ms))
-		return;
-	reports->display.said_ms = facts->left_ms;
-	log_note("%s", progress_text_countdown(facts, text, sizeof(text)));
+	if (*said_ms == 0 || left_ms > *said_ms)
+		*said_ms = left_ms;
+	if (!countdown_is_worth_a_line(*said_ms, left_ms))
+		return false;
+	*said_ms = left_ms;
+	return true;
 }
 
-static void log_upload(struct reports *reports, const struct progress_facts *upload, int64_t now_ms)
+static bool upload_is_due(struct reports *reports, int64_t still_ms, int64_t now_ms)
 {
-	char text[TEXT_MOST];
-
-	if (!progress_is_worth_a_line(now_ms - reports->display.line_ms, upload->still_ms))
-		return;
+	if (!progress_is_worth_a_line(now_ms - reports->display.line_ms, still_ms))
+		return false;
 	reports->display.line_ms = now_ms;
-	log_note("%s", progress_text_line(upload, text, sizeof(text)));
+	return true;
 }
 
 static bool may_draw(const struct run_facts *run)
@@ -149,23 +133,24 @@ static void on_look(struct timer *timer)
 {
 	struct reports *reports = container_of(timer, struct reports, display.timer);
 	struct run_facts run = reports->look(reports->arg, LOOK_AT_PARTS);
-	int64_t now_ms = run.view.now_ms;
+	int64_t now_ms = run.view.now_ms, deadline_ms = run.model->stop.deadline_ms;
+	int64_t left_ms = deadline_ms == CLOCK_NEVER ? -1 : clock_left_ms(deadline_ms);
 	struct progress_facts upload = {0};
-	bool sending = measure_upload(reports, &run.view, &upload);
-	struct countdown_facts countdown = countdown_of(&run, sending, &upload);
-	bool draws = may_draw(&run);
+	bool sending = measure_upload(reports, &run.view, &upload), stands = run.model->stop.stands;
 	char text[TEXT_MOST];
 
-	if (run.model->stop.stands && draws)
-		status_line_show(progress_text_countdown(&countdown, text, sizeof(text)));
-	else if (run.model->stop.stands)
-		log_countdown(reports, &countdown);
-	else if (draws && sending)
-		status_line_show(progress_text_line(&upload, text, sizeof(text)));
-	else if (draws)
+	if (stands)
+		progress_text_countdown(left_ms, awaited_text(&run), sending ? &upload : NULL, text,
+					sizeof(text));
+	else
+		progress_text_line(&upload, text, sizeof(text));
+	if (may_draw(&run) && (stands || sending))
+		status_line_show(text);
+	else if (may_draw(&run))
 		status_line_clear();
-	else if (sending)
-		log_upload(reports, &upload, now_ms);
+	else if (stands ? countdown_is_due(reports, left_ms)
+			: sending && upload_is_due(reports, upload.still_ms, now_ms))
+		log_note("%s", text);
 	loop_arm(reports->loop, timer, now_ms + LOOK_EVERY_MS);
 }
 

@@ -1,6 +1,6 @@
 #include "restore.h"
 
-#include "base/exit_code.h"
+#include "base/err.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "control/control.h"

@@ -5,7 +5,6 @@
 #include "base/inside.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/network_fs.h"
 #include "base/progress.h"
 #include "control/control.h"
 #include "scheduler/scheduler.h"

@@ -16,7 +16,6 @@
 #define SCHEDULER_H
 
 #include "base/err.h"
-#include "base/exit_code.h"
 #include "slurm.h"
 
 #include <stdbool.h>

@@ -165,14 +165,14 @@ int notification_post(const char *url, const char *body, struct cancel *cancel, 
 
 /*
  * PURE. Collects the lines of the event log on their way to the store, where they are uploaded in
- * parts. If the store takes nothing, the oldest lines beyond EVENT_BUFFER_MOST bytes are dropped,
- * and a line says how many.
+ * parts. If the store takes nothing, half of them are dropped beyond EVENT_BUFFER_MOST bytes, the
+ * oldest, and a line says so.
  */
 #define EVENT_BUFFER_MOST (512 * 1024)
 
 struct event_buffer {
 	struct bytes lines; /* each with its newline */
-	unsigned dropped;
+	bool shortened;
 };
 
 /* `line` without a newline. */
@@ -241,7 +241,7 @@ void observers_close(struct observers *observers);
 
 /*
  * PURE. Removes secrets from a job's command line, which is recorded in the store, where everybody
- * who can read the bucket sees it. A secret is told by the name of its option, variable, header,
+ * who can read the bucket sees it. A secret is known by the name of its option, variable, header,
  * member or parameter, or by its place before the host of a URL. One without either cannot be
  * distinguished from a path.
  */

@@ -1,7 +1,7 @@
 /* How long to wait before the next try, by a table. */
 #include "unit.h"
 
-#include "base/backoff.h"
+#include "base/clock.h"
 
 static void waits(void **state)
 {

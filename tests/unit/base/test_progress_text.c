@@ -55,7 +55,12 @@ static void test_lines(void **state)
 static void test_countdowns(void **state)
 {
 	static const struct {
-		struct countdown_facts facts;
+		struct {
+			int64_t left_ms;
+			const char *doing;
+			bool sending;
+			struct progress_facts sent;
+		} facts;
 		const char *text;
 	} rows[] = {
 		// clang-format off
@@ -81,7 +86,12 @@ static void test_countdowns(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_string_equal(progress_text_countdown(&rows[i].facts, buffer, sizeof(buffer)),
+		assert_string_equal(progress_text_countdown(rows[i].facts.left_ms,
+							    rows[i].facts.doing,
+							    rows[i].facts.sending
+								    ? &rows[i].facts.sent
+								    : NULL,
+							    buffer, sizeof(buffer)),
 				    rows[i].text);
 }
 
@@ -111,7 +121,6 @@ static void test_lines_of_a_countdown(void **state)
 static void test_short_buffers(void **state)
 {
 	struct progress_facts facts = {"restoring", 20 * GIB, 40 * GIB, 512 * MIB, 0};
-	struct countdown_facts countdown = {87000, NULL, true, facts};
 	char buffer[64];
 
 	(void)state;
@@ -119,7 +128,7 @@ static void test_short_buffers(void **state)
 		memset(buffer, 'x', sizeof(buffer));
 		progress_text_line(&facts, buffer, capacity);
 		assert_true(strlen(buffer) < capacity);
-		progress_text_countdown(&countdown, buffer, capacity);
+		progress_text_countdown(87000, NULL, &facts, buffer, capacity);
 		assert_true(strlen(buffer) < capacity);
 		assert_int_equal(buffer[capacity], 'x');
 	}

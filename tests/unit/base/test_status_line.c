@@ -1,6 +1,5 @@
 /* The line that is drawn again, on a pseudo terminal (tests/e2e/test_progress.py has the rest). */
 #include "base/log.h"
-#include "base/status_line.h"
 
 #include "unit.h"
 

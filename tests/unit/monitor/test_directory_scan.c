@@ -4,7 +4,6 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "base/network_fs.h"
 #include "base/text.h"
 #include "workspace/workspace.h"
 
