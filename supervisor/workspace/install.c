@@ -108,12 +108,26 @@ static bool is_repository(int directory, const char *path)
 	return beneath_exists(directory, inside);
 }
 
+/* Does a file lie in the checkpoint's directory that this one is, or lies in? */
+static bool is_of_checkpoint(const struct snapshot_files *files, const char *path)
+{
+	auto_free char *inside = text_format("%s/-", path);
+	size_t unit = checkpoint_directory_length(inside);
+
+	for (size_t i = 0; unit > 0 && i < files->count; i++)
+		if (strncmp(files->items[i].path, inside, unit + 1) == 0)
+			return true;
+	return false;
+}
+
 void workspace_prune(const struct workspace *workspace)
 {
 	auto_(walk_close) struct walk walk = {0};
+	auto_(snapshot_files_release) struct snapshot_files files = {0};
 	auto_close int directory = workspace_open_directory(workspace, NULL);
 
-	if (directory < 0 || is_repository(directory, ""))
+	if (directory < 0 || is_repository(directory, "") ||
+	    file_list_read_at(directory, &files, NULL) < 0)
 		return;
 	(void)walk_open_at(&walk, directory, "", WALK_LEAVE);
 	while (walk_next(&walk)) {
@@ -122,7 +136,8 @@ void workspace_prune(const struct workspace *workspace)
 		if (!walk.leaving && !is_repository(directory, walk.path))
 			(void)walk_enter(&walk);
 		/* Fails where something is left in it. */
-		if (walk.leaving && step_of_path(walk.path) >= 0)
+		if (walk.leaving && step_of_path(walk.path) >= 0 &&
+		    !is_of_checkpoint(&files, walk.path))
 			beneath_remove(walk.directory, walk.name, AT_REMOVEDIR);
 	}
 }
