@@ -102,8 +102,8 @@ static int read_local_facts(struct start *start, struct err *err)
 	bool rebooted = false;
 	struct err why;
 
-	if (start->request->looks &&
-	    quarantine_torn(workspace, start->request->profile, start->request->patterns,
+	if (start->request->options->checks_contents &&
+	    quarantine_torn(workspace, start->request->profile, &start->request->options->patterns,
 			    start->request->gang.member > 0, &start->moved, &start->whole, err) < 0)
 		return -1;
 	if (workspace_list_files(workspace, &start->local, err) < 0)
@@ -150,8 +150,8 @@ static int place_for_gang(struct start *start, struct err *err)
 		return 0;
 	staging = workspace_new_staging(workspace, err);
 	if (!staging || beneath_make_directories(workspace->folder, staging, 0700, err) < 0 ||
-	    workspace_install(workspace, staging, &nothing, start->request->patterns, &aside, err) <
-		    0)
+	    workspace_install(workspace, staging, &nothing, &start->request->options->patterns,
+			      &aside, err) < 0)
 		return -1;
 	if (aside)
 		log_warn("%s held files of an earlier start, from which the gang does not go on; "
@@ -333,16 +333,17 @@ static int list_start(struct start *start, struct err *err)
 	struct storage *storage = start->result->storage;
 	struct err unfit;
 
-	storage_gang_choose_parts(storage, start->request->parts);
+	storage_gang_choose_parts(storage, start->request->options->parts);
 	if (storage_list_files(storage, id, &start->snapshot, start->cancel, err) == 0) {
-		if (start->request->gang.members == 1 || start->request->parts != GANG_PARTS_AUTO ||
+		if (start->request->gang.members == 1 ||
+		    start->request->options->parts != GANG_PARTS_AUTO ||
 		    !resharding_needs_all(&start->snapshot))
 			return 0;
 		snapshot_files_release(&start->snapshot);
 		storage_gang_choose_parts(storage, GANG_PARTS_ALL);
 		return storage_list_files(storage, id, &start->snapshot, start->cancel, err);
 	}
-	if (err->kind != ERR_UNFIT || start->request->parts != GANG_PARTS_AUTO)
+	if (err->kind != ERR_UNFIT || start->request->options->parts != GANG_PARTS_AUTO)
 		return -1;
 	unfit = *err;
 	return take_all_parts(start, &unfit, err) == 0
@@ -366,7 +367,7 @@ static int decide_and_place(struct start *start, struct err *err)
 	int status = 0;
 
 	start->facts = (struct reconcile_facts){
-		.patterns = request->patterns,
+		.patterns = &request->options->patterns,
 		.profile = request->profile,
 		.start = result->attempt.start,
 	};
@@ -381,7 +382,7 @@ static int decide_and_place(struct start *start, struct err *err)
 	if (result->attempt.start_is_damaged && *action == RECONCILE_FRESH)
 		*action = RECONCILE_RESTORE;
 	/* The user has named a snapshot, or the job crashes from the local checkpoint. */
-	if (request->policy == RESTORE_SPECIFIC || (has_start && starts_elsewhere(result)))
+	if (start->policy == RESTORE_SPECIFIC || (has_start && starts_elsewhere(result)))
 		*action = RECONCILE_RESTORE;
 	of_gang = request->gang.members > 1;
 	if (of_gang)

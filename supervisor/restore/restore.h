@@ -34,6 +34,7 @@
 #include "base/workers.h"
 #include "frameworks/frameworks.h"
 #include "gang/gang.h"
+#include "options/job_config.h"
 #include "planning/planning.h"
 #include "reconcile.h"
 #include "storage/storage.h"
@@ -82,7 +83,6 @@ struct restart_rules {
 	/* What the user has chosen. It counts once: a scheduler starts the same command again, and
 	 * what it has saved since is not to be trained again. */
 	struct snapshot_id wanted;
-	bool afresh; /* the user wants to start from scratch */
 	/* A member of a gang behind the first one, whose command is the one that is recorded: it
 	 * decides as that one does. */
 	bool any_command;
@@ -132,11 +132,11 @@ struct attempt_outcomes {
 	} open;
 };
 
-/* `about` will be the new attempt's record: facts that are carried over are added to it. -1: the
- * store cannot be read. */
-int attempt_outcomes_read(struct storage *storage, const struct restart_rules *rules, json_t *about,
-			  struct attempt_outcomes *attempt_outcomes, struct cancel *cancel,
-			  struct err *err);
+/* `about` will be the new attempt's record: facts that are carried over are added to it. `member`:
+ * of a gang. -1: the store cannot be read. */
+int attempt_outcomes_read(struct storage *storage, const struct job_config *options,
+			  uint32_t member, json_t *about, struct attempt_outcomes *attempt_outcomes,
+			  struct cancel *cancel, struct err *err);
 
 /* PURE. Why this job is not started again, in the words of the log; NULL: it is. The caller frees.
  */
@@ -288,30 +288,18 @@ void quarantine_log_way_back(const struct workspace *workspace, const char *wher
 struct event_log;
 
 struct resume_request {
-	const char *store;  /* URL */
-	bool private_store; /* the default one: nobody has said that others may read it */
+	const struct job_config *options; /* borrowed, as all of this */
+	const char *store;                /* URL; options->store, or the embedded one */
 	const char *job;
-	bool named; /* by the user or a scheduler; false: after its directory and command */
-	enum restore_policy policy;
-	struct snapshot_id this_one; /* for RESTORE_SPECIFIC */
-	json_t *about; /* becomes the attempt's record; facts are added to it; borrowed */
-	struct restart_rules rules;
+	bool named;    /* by the user or a scheduler; false: after its directory and command */
+	json_t *about; /* becomes the attempt's record; facts are added to it */
 	struct workspace *workspace;
-	const struct profile *profile;        /* NULL: none was recognised */
-	const struct file_patterns *patterns; /* the user's; NULL: none; borrowed */
-	bool looks;                           /* checks the files, and moves torn ones aside */
-	bool strict;                          /* plain http to another machine is an error */
-	struct storage_transfer transfer;
+	const struct profile *profile; /* NULL: none was recognised */
 	/* if the store does not know this job yet, do nothing and write nothing */
 	bool if_known;
-	bool says_place; /* ... but say where its checkpoints would be kept */
-	/* By it a full store makes room; NULL: all snapshots stay. Borrowed. */
-	const struct forget_policy *retention;
-	bool takes_over;           /* also from an attempt that lives on this machine */
+	bool says_place;           /* ... but say where its checkpoints would be kept */
 	bool claim_only;           /* the job is running: do not touch its directory */
 	struct gang_identity gang; /* one of several machines: all claim and restore together */
-	int64_t join_ms;           /* for the others to come, and to restore */
-	enum gang_parts_choice parts;
 	/* The command or the checkpoint directory is refused, for this reason: the other members
 	 * are told, and nothing is claimed. "": neither is. */
 	char refused[160];

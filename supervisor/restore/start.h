@@ -10,7 +10,8 @@
 #include "restore.h"
 
 struct start {
-	struct resume_request *request; /* of this start: what counts once is taken out of it */
+	const struct resume_request *request;
+	enum restore_policy policy; /* that of the options, unless it has counted already */
 	struct resume_result *result;
 	struct workspace *workspace; /* that of the request */
 	struct cancel *cancel;

@@ -193,15 +193,17 @@ static int restore_snapshot(struct start *start, const struct path_set *left_out
 		(void)beneath_remove_tree(workspace->folder, staging, NULL);
 		return -1;
 	}
-	if (workspace_install(workspace, staging, &files, request->patterns, &aside, err) < 0)
+	if (workspace_install(workspace, staging, &files, &request->options->patterns, &aside,
+			      err) < 0)
 		return -1;
 	if (aside)
 		log_moved_aside(start, aside);
 	log_clashes(&start->result->restored, start->result->sharers != NULL);
 	log_lost_pointer(start, &files);
 	/* The snapshot may come from a run that did not check files. */
-	if (request->looks && quarantine_torn(workspace, request->profile, request->patterns,
-					      request->gang.member > 0, NULL, NULL, err) < 0)
+	if (request->options->checks_contents &&
+	    quarantine_torn(workspace, request->profile, &request->options->patterns,
+			    request->gang.member > 0, NULL, NULL, err) < 0)
 		return -1;
 	/* A snapshot also holds empty directories, such as that of the next checkpoint, created
 	 * before its files. */
@@ -251,8 +253,8 @@ static int salvage_start(struct start *start, struct err *err)
 		    0) {
 		if (lost.count == 0)
 			damage = *err;
-		else if (!salvage_decide(&files, &lost, start->request->patterns, &left_out, &why,
-					 &path))
+		else if (!salvage_decide(&files, &lost, &start->request->options->patterns,
+					 &left_out, &why, &path))
 			err_set(&damage, ERR_CORRUPT, "%s, %s", path, why);
 		else
 			status = restore_snapshot(start, &left_out, &damage);
@@ -275,7 +277,7 @@ int start_restore(struct start *start, struct err *err)
 	if (restore_snapshot(start, &nothing, err) == 0)
 		return 0;
 	if ((err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND) ||
-	    start->request->policy == RESTORE_SPECIFIC || start->request->gang.members > 1) {
+	    start->policy == RESTORE_SPECIFIC || start->request->gang.members > 1) {
 		err_wrap(err, "restoring snapshot %s", snapshot_id_format(id, text));
 		return resume_refuse_named(start, err);
 	}

@@ -82,26 +82,19 @@ void snapshot_queue_free(struct snapshot_queue *queue)
 static bool snapshot_round_refuse(struct snapshot_run *run)
 {
 	struct snapshot_outcome *report = &run->report;
+	const struct snapshot_round *round = &report->round;
+	bool gone = round->older && report->never;
+	bool part = run->owner->options.of_gang && !round->older && !round->beside &&
+		    !round->final && (report->lacks_newest || run->moved);
 
-	if (report->round.older) {
-		if (!report->never)
-			return false;
-		err_set(&report->err, ERR_RETRY,
-			"the checkpoint of step %lld is not there any more",
-			(long long)report->round.step);
-		report->result.id = report->id;
-		report->not_whole = true;
-		return true;
-	}
-	if (!run->owner->options.of_gang || report->round.beside || report->round.final ||
-	    !(report->lacks_newest || run->moved))
+	if (!gone && !part)
 		return false;
-	err_set(&report->err, ERR_RETRY, "the checkpoint of step %lld is not whole",
-		(long long)report->checkpoint.step);
+	err_set(&report->err, ERR_RETRY, "the checkpoint of step %lld is not %s",
+		(long long)report->checkpoint.step, gone ? "there any more" : "whole");
 	report->result.id = report->id;
 	report->not_whole = true;
-	report->result.changed = run->moved;
-	report->never = report->lacks_newest && !run->moved;
+	report->result.changed = part && run->moved;
+	report->never = gone || !run->moved;
 	return true;
 }
 
