@@ -28,10 +28,6 @@ int snapshot_queue_new(const struct snapshot_queue_options *options, struct snap
 	struct snapshot_queue *queue = memory_new(sizeof(*queue));
 
 	queue->options = *options;
-	if (options->retention) {
-		queue->retention = *options->retention;
-		queue->options.retention = &queue->retention;
-	}
 	queue->newest = options->parent;
 	queue->held_number = -1;
 	queue->databases.workspace = options->workspace;
@@ -593,21 +589,15 @@ bool snapshot_queue_wants_round(const struct snapshot_queue *queue)
 
 void snapshot_queue_take_round(struct snapshot_queue *queue, const struct snapshot_round *round)
 {
-	if (!snapshot_queue_wants_round(queue))
-		return;
-	queue->waiting = false;
-	queue->next.generation = round->generation;
-	snapshot_queue_start(queue, &queue->next, round);
-}
-
-void snapshot_queue_give_beside(struct snapshot_queue *queue, const struct snapshot_round *round)
-{
 	const struct checkpoint none = {.step = -1};
+	bool asked = snapshot_queue_wants_round(queue);
 
 	if (queue->running)
 		return;
-	snapshot_queue_start(queue, &none, round);
-	queue->running->report.unasked = true;
+	queue->waiting = false;
+	queue->next.generation = round->generation;
+	snapshot_queue_start(queue, asked ? &queue->next : &none, round);
+	queue->running->report.unasked = !asked;
 }
 
 void snapshot_queue_note_committed(struct snapshot_queue *queue, uint32_t round)
