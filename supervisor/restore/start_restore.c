@@ -80,54 +80,32 @@ static void log_clashes(const struct restore_result *restored, bool shared)
 			 shared ? "give each a --checkpoint-dir of its own" : "use --parts own");
 }
 
-/* Nobody is to go on from what is torn. */
-static void log_torn_aside(const struct start *start, const char *aside)
-{
-	const struct files_aside *here = &start->plan.aside;
-	char more[64] = "";
-
-	if (here->torn_count > 1)
-		snprintf(more, sizeof(more), " (and %zu more like that)", here->torn_count - 1);
-	if (here->torn)
-		log_warn("%s/%s %s%s: %s; the snapshot takes its place, and it was moved to %s",
-			 start->workspace->directory, here->torn, torn_reason_verb(here->reason),
-			 more, torn_reason_text(here->reason), aside);
-	/* Where others are usable, how to go on from all of them is said behind this. */
-	if (here->torn && here->reason == TORN_HALF && here->usable == 0 && !here->of_two_saves)
-		quarantine_log_way_back(start->workspace, aside);
-}
-
 /* Nothing that may be whole is lost in silence. (A gang goes on from what all have alone: what of
  * this all have, one member does not know.) */
 static void log_moved_aside(const struct start *start, const char *aside)
 {
-	const struct files_aside *here = &start->plan.aside;
-	const char *directory = start->workspace->directory;
-	const char *but = here->torn ? " without what is torn" : "";
+	const struct reconcile_plan *plan = &start->plan;
+	bool of_gang = start->request->gang.members > 1;
 	auto_free char *back = quarantine_command_back(start->workspace, aside);
 	char what[80] = "";
 
-	log_torn_aside(start, aside);
-	if (here->torn && here->usable == 0)
-		return;
-	if (here->step >= 0)
-		snprintf(what, sizeof(what), ", up to step %lld%s", (long long)here->step,
-			 here->newer ? ", which is newer" : "");
-	else if (here->newer)
+	if (plan->aside_step >= 0)
+		snprintf(what, sizeof(what), ", up to step %lld%s", (long long)plan->aside_step,
+			 plan->aside_newer ? ", which is newer" : "");
+	else if (plan->aside_newer)
 		text_set(what, sizeof(what), ", and are newer");
-	log_warn("%s held files that are not in the snapshot%s%s; they were moved to %s", directory,
-		 what,
-		 here->newer && start->request->gang.members > 1
-			 ? ", but which the members had not committed together"
-			 : "",
+	log_warn("%s held files that are not in the snapshot%s%s; they were moved to %s",
+		 start->workspace->directory, what,
+		 plan->aside_newer && of_gang ? ", but which the members had not committed together"
+					      : "",
 		 aside);
-	if (start->request->gang.members > 1)
+	if (of_gang)
 		log_note("To go on from them: if a step in there has the files of all ranks, copy "
 			 "it and start all there with --restore none");
 	else
-		log_note("To go on from them%s, end this run, %s, and start it once with --restore "
+		log_note("To go on from them, end this run, %s, and start it once with --restore "
 			 "none",
-			 but, back);
+			 back);
 }
 
 #define POINTER_MOST 1024
@@ -193,7 +171,8 @@ static int restore_snapshot(struct start *start, const struct path_set *left_out
 		(void)beneath_remove_tree(workspace->folder, staging, NULL);
 		return -1;
 	}
-	if (workspace_install(workspace, staging, &files, &request->options->patterns, &aside,
+	if (quarantine_files(start, err) < 0 ||
+	    workspace_install(workspace, staging, &files, &request->options->patterns, &aside,
 			      err) < 0)
 		return -1;
 	if (aside)
@@ -201,9 +180,7 @@ static int restore_snapshot(struct start *start, const struct path_set *left_out
 	log_clashes(&start->result->restored, start->result->sharers != NULL);
 	log_lost_pointer(start, &files);
 	/* The snapshot may come from a run that did not check files. */
-	if (request->options->checks_contents &&
-	    quarantine_torn(workspace, request->profile, &request->options->patterns,
-			    request->gang.member > 0, NULL, NULL, err) < 0)
+	if (quarantine_torn(start, err) < 0)
 		return -1;
 	/* A snapshot also holds empty directories, such as that of the next checkpoint, created
 	 * before its files. */

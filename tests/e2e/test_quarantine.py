@@ -261,7 +261,7 @@ def test_nobody_is_told_to_go_on_from_a_torn_file(place):
     first.kill()
     second = place.run(PYTHON, "-c", OVERWRITES, options=("-q", "--quiet-time", "100ms"))
     assert second.wait() == 0 and second.out == "holds 40000\n", second
-    assert "state.bin is torn: its writer ended while it was being written; the snapshot takes its place" in second.err, second
+    assert "state.bin is torn: its writer ended while it was being written; moved to" in second.err, second
     assert "To go on from them" not in second.err, second
 
 
