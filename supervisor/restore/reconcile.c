@@ -403,21 +403,6 @@ AUTO(struct local_judgement, local_judgement_release);
 
 /* --- the decision --- */
 
-static bool local_equals_snapshot(const struct reconcile_facts *facts)
-{
-	if (count_checkpoint_files(facts, facts->local) !=
-	    count_checkpoint_files(facts, facts->snapshot))
-		return false;
-	for (size_t i = 0; i < facts->local->count; i++) {
-		const struct snapshot_file *local = &facts->local->items[i];
-
-		if (local_is_of_checkpoint(facts, local->path) &&
-		    !file_list_same_file(local, file_list_find(facts->snapshot, local->path)))
-			return false;
-	}
-	return true;
-}
-
 static bool any(const struct local_judgement *judgement,
 		bool (*has)(const struct judged_file *file))
 {
@@ -541,6 +526,15 @@ static bool is_only_here(const struct judged_file *file)
 	return file->state != FILE_PASSED_OVER && !file_list_same_file(file->local, file->saved);
 }
 
+static bool local_equals_snapshot(const struct local_judgement *judgement)
+{
+	const struct reconcile_facts *facts = judgement->facts;
+
+	return count_checkpoint_files(facts, facts->local) ==
+		       count_checkpoint_files(facts, facts->snapshot) &&
+	       !any(judgement, is_only_here);
+}
+
 /* Must the snapshot replace the local files? `age`: how the record compares with it. */
 static bool must_restore(const struct local_judgement *judgement, int age)
 {
@@ -609,7 +603,7 @@ static enum reconcile_action choose_action(const struct local_judgement *judgeme
 	if (facts->complete)
 		return decide_with_record(judgement, newer_than_store);
 	*newer_than_store = !facts->snapshot && any(judgement, is_unsaved);
-	return !facts->snapshot || local_equals_snapshot(facts)
+	return !facts->snapshot || local_equals_snapshot(judgement)
 		       ? RECONCILE_KEEP
 		       : RECONCILE_RESTORE;
 }
