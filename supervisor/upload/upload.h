@@ -188,8 +188,8 @@ struct retention_worker *retention_worker_new(const struct retention_worker_opti
 /* Call after workers_free(), which waits for the running one. NULL is fine, here and below. */
 void retention_worker_free(struct retention_worker *retention_worker);
 
-/* Starts a run, unless one is running. */
-void retention_worker_start(struct retention_worker *retention_worker);
+/* Starts a run, unless one is running. False: none runs. */
+bool retention_worker_start(struct retention_worker *retention_worker);
 /* Ends the run within milliseconds; `finished` is still called. Some snapshots may have been
  * removed; those that are left are intact. */
 void retention_worker_stop(struct retention_worker *retention_worker);
@@ -197,6 +197,5 @@ void retention_worker_stop(struct retention_worker *retention_worker);
 void retention_worker_limit_time(struct retention_worker *retention_worker, int64_t milliseconds);
 /* PURE. What the policy lets go, and how nothing goes, for a line of the log: "that ...". */
 const char *retention_words(const struct forget_policy *policy);
-bool retention_worker_is_busy(const struct retention_worker *retention_worker);
 
 #endif
