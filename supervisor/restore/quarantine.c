@@ -122,7 +122,7 @@ char *quarantine_command_back(const struct workspace *workspace, const char *whe
 	return text_format("cp -a %s %s", from, to);
 }
 
-/* Of what is whole, and was moved there because its save was not known to be. */
+/* Says how files come back that are whole, and whose save was not known to be. */
 static void log_way_back(const struct workspace *workspace, const char *where)
 {
 	auto_free char *back = quarantine_command_back(workspace, where);

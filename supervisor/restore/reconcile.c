@@ -608,7 +608,7 @@ static enum reconcile_action choose_action(const struct local_judgement *judgeme
 		       : RECONCILE_RESTORE;
 }
 
-/* A file that the snapshot has as it is gives room to itself alone. */
+/* Is the file moved aside as torn? Not for a snapshot that has it as it is. */
 static bool is_to_go(const struct judged_file *file, enum reconcile_action action)
 {
 	if (action == RECONCILE_KEEP)

@@ -102,11 +102,11 @@ bool resharding_needs_all(const struct snapshot_files *own);
 
 /* --- quarantine.c --- */
 
-/* What is torn by its format, or by the rules of the profile, unless the user wants no such look.
- * What is no part of a checkpoint (file_patterns_kind()) is not moved. Logs which files it moves,
- * and where to. A missing directory is fine. Adds the files that it moves to `moved`, but not those
- * that are moved with their whole directory, and to `whole` those that are whole by a format which
- * records its end. */
+/* Moves files aside that are torn by their format, or by the rules of the profile. Does nothing if
+ * the user wants no such look, or the directory is not there. Files that are no part of a
+ * checkpoint (file_patterns_kind()) stay. Logs which files it moves, and where to. Adds them to
+ * `moved`, but not those that are moved with their whole directory. Adds to `whole` the files that
+ * are whole by a format which records its end. */
 int quarantine_torn(struct start *start, struct err *err);
 /* Moves the torn files of the plan aside, and the symbolic links beside them that name them. Logs
  * why, and where to. */
