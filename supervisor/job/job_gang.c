@@ -194,10 +194,7 @@ static void give_part(void *arg, const struct gang_round_decision *decision)
 		return;
 	}
 	gang_here_note_part(&feed->here, round.number, 0, -1, true);
-	if (snapshot_queue_wants_round(job->snapshots))
-		snapshot_queue_take_round(job->snapshots, &round);
-	else
-		snapshot_queue_give_beside(job->snapshots, &round);
+	snapshot_queue_take_round(job->snapshots, &round);
 }
 
 void job_note_part_ended(struct job *job, const struct snapshot_outcome *outcome)

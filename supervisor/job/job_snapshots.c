@@ -159,7 +159,7 @@ int job_start_snapshot_queue(struct job *job, struct err *err)
 	options.about = job->snapshot_about;
 	if (job->options->retention.keep_last != 0 && job->gang.member == 0) {
 		job->retention_worker = retention_worker_new(&retention_worker);
-		options.retention = &retention_worker.policy;
+		options.retention = &job->retention;
 	}
 	return snapshot_queue_new(&options, &job->snapshots, err);
 }

@@ -72,34 +72,15 @@ static int check_start(struct job *job)
 	return EXIT_CONFIGURATION;
 }
 
-/* --- job_precedent --- */
-
-/* What earlier attempts mean for this one, and what this one records for later ones. The rules are
- * pure (restore/attempt_outcomes.c); here their decisions are logged and obeyed. */
-
-static struct restart_rules job_restart_rules(const struct job *job)
-{
-	const struct job_config *options = job->options;
-
-	return (struct restart_rules){
-		.max_no_progress = options->max_no_progress,
-		.may_roll_back = options->restore == RESTORE_LATEST,
-		.wanted = options->restore == RESTORE_SPECIFIC ? options->restore_id
-							       : (struct snapshot_id){0},
-		.afresh = options->restore == RESTORE_NONE,
-		.any_command = job->gang.member > 0,
-	};
-}
-
 char *job_explain_restart_decision(const struct job *job, struct storage *storage)
 {
-	struct restart_rules rules = job_restart_rules(job);
 	auto_json json_t *about =
 		json_pack("{s:o}", "command", redact_command(job->options->command));
 	struct attempt_outcomes attempt_outcomes;
 	char *living = NULL;
 
-	if (attempt_outcomes_read(storage, &rules, about, &attempt_outcomes, NULL, NULL) < 0)
+	if (attempt_outcomes_read(storage, job->options, job->gang.member, about, &attempt_outcomes,
+				  NULL, NULL) < 0)
 		return NULL;
 	if (!job->options->take_over && job->gang.members == 1)
 		living = attempt_outcomes_living(&attempt_outcomes, job->name.text);
@@ -496,25 +477,14 @@ void job_begin_resume(struct job *job)
 	}
 	job->retention = retention_policy(&options->retention);
 	job->resume_request = (struct resume_request){
+		.options = options,
 		.store = job->store,
-		.private_store = !options->store,
 		.job = job->name.text,
 		.named = job->name.given,
-		.policy = options->restore,
-		.this_one = options->restore_id,
 		.about = attempt_record_json(job),
-		.rules = job_restart_rules(job),
 		.workspace = &job->workspace,
 		.profile = job->profile.profile,
-		.patterns = &options->patterns,
-		.looks = options->checks_contents,
-		.transfer = options->transfer,
-		.strict = options->strict,
 		.gang = job->gang,
-		.join_ms = options->join_ms,
-		.parts = options->parts,
-		.takes_over = options->take_over,
-		.retention = options->retention.keep_last != 0 ? &job->retention : NULL,
 		.if_known = job->expected == EXPECT_NOTHING &&
 			    file_directory_is_empty(job->workspace.directory),
 	};

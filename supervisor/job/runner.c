@@ -243,8 +243,7 @@ static void perform(struct job *job, const struct job_effect *effect,
 			storage_clear_urgent(job->resume.storage);
 		return;
 	case JOB_DO_START_RETENTION:
-		retention_worker_start(job->retention_worker);
-		if (!retention_worker_is_busy(job->retention_worker))
+		if (!retention_worker_start(job->retention_worker))
 			job_post(job, (struct job_event){.kind = JOB_EV_RETENTION_DONE});
 		return;
 	case JOB_DO_STOP_RETENTION:

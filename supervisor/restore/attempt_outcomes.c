@@ -108,23 +108,36 @@ static void describe_newest_attempt(const struct attempt_summary *past,
 			 past->ended ? past->outcome : "left no end record");
 }
 
-int attempt_outcomes_read(struct storage *storage, const struct restart_rules *rules, json_t *about,
-			  struct attempt_outcomes *outcomes, struct cancel *cancel, struct err *err)
+static struct restart_rules rules_from(const struct job_config *options, uint32_t member)
 {
+	return (struct restart_rules){
+		.max_no_progress = options->max_no_progress,
+		.may_roll_back = options->restore == RESTORE_LATEST,
+		.wanted = options->restore == RESTORE_SPECIFIC ? options->restore_id
+							       : (struct snapshot_id){0},
+		.any_command = member > 0,
+	};
+}
+
+int attempt_outcomes_read(struct storage *storage, const struct job_config *options,
+			  uint32_t member, json_t *about, struct attempt_outcomes *outcomes,
+			  struct cancel *cancel, struct err *err)
+{
+	struct restart_rules rules = rules_from(options, member);
 	auto_(attempt_history_release) struct attempt_history history = {0};
 	auto_free struct attempt_outcome *items = NULL;
 	char id[SNAPSHOT_ID_TEXT];
 	size_t count = 0;
 	size_t most =
-		rules->max_no_progress > ATTEMPTS_LEAST ? rules->max_no_progress : ATTEMPTS_LEAST;
+		rules.max_no_progress > ATTEMPTS_LEAST ? rules.max_no_progress : ATTEMPTS_LEAST;
 
 	*outcomes = (struct attempt_outcomes){.past = {.save_ms = -1}};
 	if (storage_history(storage, most, &history, cancel, err) < 0)
 		return -1;
-	if (!snapshot_id_is_none(rules->wanted))
+	if (!snapshot_id_is_none(rules.wanted))
 		json_object_set_new(about, "restore",
-				    json_string(snapshot_id_format(rules->wanted, id)));
-	carry_run_identity(&history, rules->afresh, about, outcomes->run);
+				    json_string(snapshot_id_format(rules.wanted, id)));
+	carry_run_identity(&history, options->restore == RESTORE_NONE, about, outcomes->run);
 	if (history.count == 0)
 		return 0;
 	items = memory_new(history.count * sizeof(*items));
@@ -134,13 +147,13 @@ int attempt_outcomes_read(struct storage *storage, const struct restart_rules *r
 		/* One that was preempted before the launch says nothing about the job. */
 		if (json_true_or(past->end_about, "launched", true)) {
 			items[count] = read_attempt_outcome(past, about);
-			items[count++].same_command |= rules->any_command;
+			items[count++].same_command |= rules.any_command;
 		}
 		if (past->newest > 0 && snapshot_id_is_none(outcomes->saved))
 			outcomes->saved = (struct snapshot_id){past->number, past->newest};
 		count_interruption(&outcomes->past, past);
 	}
-	outcomes->decision = restart_rules_decide(items, count, rules);
+	outcomes->decision = restart_rules_decide(items, count, &rules);
 	carry_rollback(&outcomes->decision, about);
 	describe_newest_attempt(&history.items[0], outcomes);
 	return 0;

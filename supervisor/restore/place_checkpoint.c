@@ -37,7 +37,7 @@ static int keep_local(struct start *start, struct err *err)
 	struct resume_result *result = start->result;
 	const struct reconcile_plan *plan = &start->plan;
 
-	if (quarantine_files(start->workspace, plan->torn, plan->torn_count, err) < 0)
+	if (quarantine_files(start, err) < 0)
 		return -1;
 	if (plan->broken)
 		log_warn("%s/%s was being written over when the last job here ended, and no "
@@ -102,17 +102,13 @@ static int read_local_facts(struct start *start, struct err *err)
 	bool rebooted = false;
 	struct err why;
 
-	if (start->request->looks &&
-	    quarantine_torn(workspace, start->request->profile, start->request->patterns,
-			    start->request->gang.member > 0, &start->moved, &start->whole, err) < 0)
-		return -1;
-	if (workspace_list_files(workspace, &start->local, err) < 0)
-		return -1;
-	if (start->local.count > 0 &&
-	    workspace_read_under_way(workspace, &start->under_way, &rebooted, &why) < 0)
+	if (workspace_read_under_way(workspace, &start->under_way, &rebooted, &why) < 0)
 		log_warn("cannot tell which files in %s were being written when the last job here "
 			 "ended: %s; they stay as they are",
 			 workspace->directory, why.text);
+	if (quarantine_torn(start, err) < 0 ||
+	    workspace_list_files(workspace, &start->local, err) < 0)
+		return -1;
 	facts->local = &start->local;
 	facts->moved = start->moved.paths;
 	facts->whole = &start->whole;
@@ -133,25 +129,20 @@ static int read_local_facts(struct start *start, struct err *err)
  * earlier start has left here is moved aside; what was put here by hand stays, and no member says
  * that it resumes.
  */
-static int place_for_gang(struct start *start, struct err *err)
+static int begin_gang(struct start *start, struct err *err)
 {
 	static const struct snapshot_files nothing;
 	struct workspace *workspace = start->workspace;
 	auto_free char *aside = NULL, *staging = NULL;
 
-	start->plan.newer_than_store = false;
-	if (!snapshot_id_is_none(start->result->attempt.start)) {
-		start->plan.action = RECONCILE_RESTORE;
-		return 0;
-	}
 	start->plan.action = RECONCILE_FRESH;
 	start->plan.any_checkpoint = false;
 	if (!start->of_earlier_start)
 		return 0;
 	staging = workspace_new_staging(workspace, err);
 	if (!staging || beneath_make_directories(workspace->folder, staging, 0700, err) < 0 ||
-	    workspace_install(workspace, staging, &nothing, start->request->patterns, &aside, err) <
-		    0)
+	    workspace_install(workspace, staging, &nothing, &start->request->options->patterns,
+			      &aside, err) < 0)
 		return -1;
 	if (aside)
 		log_warn("%s held files of an earlier start, from which the gang does not go on; "
@@ -333,16 +324,17 @@ static int list_start(struct start *start, struct err *err)
 	struct storage *storage = start->result->storage;
 	struct err unfit;
 
-	storage_gang_choose_parts(storage, start->request->parts);
+	storage_gang_choose_parts(storage, start->request->options->parts);
 	if (storage_list_files(storage, id, &start->snapshot, start->cancel, err) == 0) {
-		if (start->request->gang.members == 1 || start->request->parts != GANG_PARTS_AUTO ||
+		if (start->request->gang.members == 1 ||
+		    start->request->options->parts != GANG_PARTS_AUTO ||
 		    !resharding_needs_all(&start->snapshot))
 			return 0;
 		snapshot_files_release(&start->snapshot);
 		storage_gang_choose_parts(storage, GANG_PARTS_ALL);
 		return storage_list_files(storage, id, &start->snapshot, start->cancel, err);
 	}
-	if (err->kind != ERR_UNFIT || start->request->parts != GANG_PARTS_AUTO)
+	if (err->kind != ERR_UNFIT || start->request->options->parts != GANG_PARTS_AUTO)
 		return -1;
 	unfit = *err;
 	return take_all_parts(start, &unfit, err) == 0
@@ -362,13 +354,16 @@ static int decide_and_place(struct start *start, struct err *err)
 	const struct resume_request *request = start->request;
 	struct resume_result *result = start->result;
 	enum reconcile_action *action = &start->plan.action;
-	bool has_start = !snapshot_id_is_none(result->attempt.start), of_gang;
+	bool has_start = !snapshot_id_is_none(result->attempt.start);
+	bool of_gang = request->gang.members > 1;
 	int status = 0;
 
 	start->facts = (struct reconcile_facts){
-		.patterns = request->patterns,
+		.patterns = &request->options->patterns,
 		.profile = request->profile,
 		.start = result->attempt.start,
+		.restores = start->policy == RESTORE_SPECIFIC ||
+			    (has_start && (of_gang || starts_elsewhere(result))),
 	};
 	if (has_start && list_start(start, err) == 0)
 		start->facts.snapshot = &start->snapshot;
@@ -377,19 +372,10 @@ static int decide_and_place(struct start *start, struct err *err)
 	if (read_local_facts(start, err) < 0)
 		return -1;
 	reconcile_decide(&start->facts, &start->plan);
-	/* Its list cannot be read, and nothing lies here. */
-	if (result->attempt.start_is_damaged && *action == RECONCILE_FRESH)
-		*action = RECONCILE_RESTORE;
-	/* The user has named a snapshot, or the job crashes from the local checkpoint. */
-	if (request->policy == RESTORE_SPECIFIC || (has_start && starts_elsewhere(result)))
-		*action = RECONCILE_RESTORE;
-	of_gang = request->gang.members > 1;
-	if (of_gang)
-		status = place_for_gang(start, err);
+	if (of_gang && !has_start)
+		status = begin_gang(start, err);
 	result->any_checkpoint = start->plan.any_checkpoint;
-	if (status < 0)
-		log_debug("the gang's snapshot is not put into place");
-	else if (*action == RECONCILE_RESTORE)
+	if (*action == RECONCILE_RESTORE)
 		status = start_restore(start, err);
 	else if (*action == RECONCILE_KEEP)
 		status = keep_local(start, err);

@@ -26,16 +26,8 @@ int64_t predecessor_wait_ms(const struct drain_state *draining)
 
 #define POLL_MS 1000
 
-struct wait_state {
-	struct drain_state seen;
-	int64_t until_ms; /* wait for the next heartbeat until then */
-	int64_t end_ms;   /* the previous attempt's announced end */
-	int64_t most_ms;  /* wait no longer than this, whatever is announced */
-};
-
-static void log_waiting_for(const struct wait_state *waiting, struct predecessor *predecessor)
+static void log_waiting_for(const struct drain_state *seen, struct predecessor *predecessor)
 {
-	const struct drain_state *seen = &waiting->seen;
 	char time[32];
 
 	if (predecessor->attempt == seen->attempt)
@@ -45,55 +37,48 @@ static void log_waiting_for(const struct wait_state *waiting, struct predecessor
 	log_note("attempt %u on %s is being preempted and still saves: waiting for its end, at "
 		 "most %s (Ctrl-C ends this attempt)",
 		 seen->attempt, seen->host[0] ? seen->host : "another machine",
-		 text_duration(clock_left_ms(waiting->end_ms), time, sizeof(time)));
+		 text_duration(predecessor_left_ms(seen), time, sizeof(time)));
 }
 
 /* A new announcement counts from now on: the store has told its age, so no clock but ours is
- * needed. */
-static int poll_predecessor(struct storage *storage, struct wait_state *waiting,
+ * needed. *until_ms: when the next heartbeat is overdue. */
+static int poll_predecessor(struct storage *storage, struct drain_state *seen, int64_t *until_ms,
 			    struct cancel *cancel, struct err *err)
 {
-	struct drain_state now = waiting->seen;
-	bool news;
+	struct drain_state now = *seen;
 
 	if (storage_poll_drain(storage, &now, cancel, err) < 0)
 		return -1;
-	news = now.attempt != waiting->seen.attempt ||
-	       now.announcement != waiting->seen.announcement || now.ended;
-	waiting->seen = now;
-	if (news) {
-		waiting->until_ms = clock_monotonic_ms() + predecessor_wait_ms(&now);
-		waiting->end_ms = clock_monotonic_ms() + predecessor_left_ms(&now);
-	}
-	if (waiting->until_ms > waiting->most_ms)
-		waiting->until_ms = waiting->most_ms;
+	if (now.attempt != seen->attempt || now.announcement != seen->announcement || now.ended)
+		*until_ms = clock_monotonic_ms() + predecessor_wait_ms(&now);
+	*seen = now;
 	return 0;
 }
 
 int predecessor_wait(struct storage *storage, struct predecessor *predecessor,
 		     struct cancel *cancel, struct err *err)
 {
-	int64_t began_ms = clock_monotonic_ms();
-	struct wait_state waiting = {
-		.most_ms = began_ms + PREDECESSOR_WAIT_MOST_MS + PREDECESSOR_WAIT_MARGIN_MS,
-	};
+	int64_t began_ms = clock_monotonic_ms(), until_ms = 0;
+	int64_t most_ms = began_ms + PREDECESSOR_WAIT_MOST_MS + PREDECESSOR_WAIT_MARGIN_MS;
+	struct drain_state seen = {0};
 
 	*predecessor = (struct predecessor){0};
-	if (poll_predecessor(storage, &waiting, cancel, err) < 0)
+	if (poll_predecessor(storage, &seen, &until_ms, cancel, err) < 0)
 		return -1;
-	while (clock_monotonic_ms() < waiting.until_ms) {
+	/* No longer than the longest notice, whatever is announced. */
+	while (clock_left_ms(until_ms) > 0 && clock_left_ms(most_ms) > 0) {
 		struct err own;
 
-		log_waiting_for(&waiting, predecessor);
+		log_waiting_for(&seen, predecessor);
 		if (cancel_sleep(cancel, POLL_MS, err) < 0)
 			return -1;
-		if (poll_predecessor(storage, &waiting, cancel, &own) < 0)
+		if (poll_predecessor(storage, &seen, &until_ms, cancel, &own) < 0)
 			log_debug("attempt %u: %s", predecessor->attempt, own.text);
 	}
 	if (predecessor->attempt == 0)
 		return 0;
 	predecessor->waited_ms = clock_monotonic_ms() - began_ms;
-	predecessor->ended = waiting.seen.attempt == predecessor->attempt && waiting.seen.ended;
+	predecessor->ended = seen.attempt == predecessor->attempt && seen.ended;
 	if (!predecessor->ended)
 		log_warn("attempt %u ended without a final record: resuming from its last commit",
 			 predecessor->attempt);

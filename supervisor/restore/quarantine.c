@@ -1,4 +1,4 @@
-#include "restore.h"
+#include "start.h"
 
 #include "base/beneath.h"
 #include "base/log.h"
@@ -56,58 +56,60 @@ static void list_alone(const struct path_list *listed, struct path_set *alone)
 	}
 }
 
-/* Were all of them written by the save under way at the end? Others may be the user's own. */
-static bool are_under_way(struct path_list *listed, const struct findings *findings)
+/* Was the file or the directory written by the save under way at the end? Else it may be the user's
+ * own. */
+static bool was_under_way(const struct path_list *listed, const char *found)
 {
-	left_files_settle(listed, NULL);
-	for (size_t i = 0; i < findings->count; i++) {
-		auto_free char *below = text_format("%s/", findings->items[i].path);
+	auto_free char *below = text_format("%s/", found);
 
-		if (!under_way_has(listed->paths, findings->items[i].path) &&
-		    !under_way_has(listed->paths, below))
-			return false;
+	for (size_t i = 0; i < listed->count; i++) {
+		const char *front, *path = under_way_path(listed->paths[i], &front);
+
+		if (!text_equal(front, UNDER_WAY_REST) &&
+		    (text_ends(path, "/") ? text_starts(below, path) : text_equal(found, path)))
+			return true;
 	}
-	return true;
+	return false;
 }
 
-int quarantine_torn(struct workspace *workspace, const struct profile *profile,
-		    const struct file_patterns *patterns, bool marker_elsewhere,
-		    struct path_list *moved, struct path_set *whole, struct err *err)
+int quarantine_torn(struct start *start, struct err *err)
 {
+	struct workspace *workspace = start->workspace;
 	auto_(findings_release) struct findings findings = {0};
 	auto_(path_set_release) struct path_set alone = {0};
 	auto_close int directory = workspace_open_directory(workspace, NULL);
 	struct check check = {
 		.directory = workspace->directory,
 		.held = directory,
-		.profile = profile,
-		.patterns = patterns,
-		.marker_elsewhere = marker_elsewhere,
+		.profile = start->request->profile,
+		.patterns = &start->request->options->patterns,
+		.marker_elsewhere = start->request->gang.member > 0,
 		.alone = &alone,
-		.valid = whole,
+		.valid = &start->whole,
 	};
-	struct path_list moves = {0}, listed = {0};
+	struct path_list moves = {0};
 	auto_free char *where = NULL;
-	bool rebooted;
+	bool under_way = true;
 	int status = 0;
 
-	if (directory < 0)
+	if (directory < 0 || !start->request->options->checks_contents)
 		return 0;
-	(void)workspace_read_under_way(workspace, &listed, &rebooted, NULL);
-	list_alone(&listed, &alone);
+	list_alone(&start->under_way, &alone);
 	status = content_check_run(&check, &findings, err);
 	for (size_t i = 0; i < findings.count && status == 0; i++) {
-		add_move(&moves, directory, findings.items[i].path);
-		if (moved && !beneath_is_directory(directory, findings.items[i].path))
-			path_list_add(moved, findings.items[i].path);
+		const char *path = findings.items[i].path;
+
+		under_way &= was_under_way(&start->under_way, path);
+		add_move(&moves, directory, path);
+		if (!beneath_is_directory(directory, path))
+			path_list_add(&start->moved, path);
 	}
 	if (moves.count > 0)
-		status = workspace_quarantine(workspace, moves.paths, moves.count,
-					      are_under_way(&listed, &findings), &where, err);
+		status = workspace_quarantine(workspace, moves.paths, moves.count, under_way,
+					      &where, err);
 	if (moves.count > 0 && status == 0)
 		log_moved_files(&findings, where);
 	path_list_free(moves.paths);
-	path_list_free(listed.paths);
 	return status;
 }
 
@@ -120,7 +122,8 @@ char *quarantine_command_back(const struct workspace *workspace, const char *whe
 	return text_format("cp -a %s %s", from, to);
 }
 
-void quarantine_log_way_back(const struct workspace *workspace, const char *where)
+/* Says how files come back that are whole, and whose save was not known to be. */
+static void log_way_back(const struct workspace *workspace, const char *where)
 {
 	auto_free char *back = quarantine_command_back(workspace, where);
 
@@ -164,9 +167,11 @@ static bool has_way_back(const struct torn_file *files, size_t count)
 	return half;
 }
 
-int quarantine_files(struct workspace *workspace, const struct torn_file *files, size_t count,
-		     struct err *err)
+int quarantine_files(const struct start *start, struct err *err)
 {
+	struct workspace *workspace = start->workspace;
+	const struct torn_file *files = start->plan.torn;
+	size_t count = start->plan.torn_count;
 	auto_close int directory = count > 0 ? workspace_open_directory(workspace, err) : -1;
 	struct path_list moves = {0};
 	auto_free char *where = NULL;
@@ -175,12 +180,12 @@ int quarantine_files(struct workspace *workspace, const struct torn_file *files,
 	for (size_t i = 0; i < count && status == 0; i++)
 		add_move(&moves, directory, files[i].path);
 	if (count > 0 && status == 0)
-		status = workspace_quarantine(workspace, moves.paths, moves.count, true, &where,
-					      err);
+		status = workspace_quarantine(workspace, moves.paths, moves.count,
+					      start->plan.action == RECONCILE_KEEP, &where, err);
 	for (enum torn_reason reason = 0; reason < TORN_REASONS && where; reason++)
 		log_moved_for(reason, files, count, workspace, where);
 	if (where && has_way_back(files, count))
-		quarantine_log_way_back(workspace, where);
+		log_way_back(workspace, where);
 	path_list_free(moves.paths);
 	return status;
 }

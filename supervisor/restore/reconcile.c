@@ -403,21 +403,6 @@ AUTO(struct local_judgement, local_judgement_release);
 
 /* --- the decision --- */
 
-static bool local_equals_snapshot(const struct reconcile_facts *facts)
-{
-	if (count_checkpoint_files(facts, facts->local) !=
-	    count_checkpoint_files(facts, facts->snapshot))
-		return false;
-	for (size_t i = 0; i < facts->local->count; i++) {
-		const struct snapshot_file *local = &facts->local->items[i];
-
-		if (local_is_of_checkpoint(facts, local->path) &&
-		    !file_list_same_file(local, file_list_find(facts->snapshot, local->path)))
-			return false;
-	}
-	return true;
-}
-
 static bool any(const struct local_judgement *judgement,
 		bool (*has)(const struct judged_file *file))
 {
@@ -541,33 +526,13 @@ static bool is_only_here(const struct judged_file *file)
 	return file->state != FILE_PASSED_OVER && !file_list_same_file(file->local, file->saved);
 }
 
-/* Named is the one that the others go with. */
-static void add_torn(struct files_aside *aside, const struct judged_file *file)
+static bool local_equals_snapshot(const struct local_judgement *judgement)
 {
-	aside->torn_count++;
-	aside->of_two_saves |= file->reason == TORN_SET;
-	if (aside->torn && (aside->reason != TORN_SET || file->reason == TORN_SET))
-		return;
-	aside->torn = file->path;
-	aside->reason = file->reason;
-}
+	const struct reconcile_facts *facts = judgement->facts;
 
-static struct files_aside files_aside(const struct local_judgement *judgement)
-{
-	struct files_aside aside = {.newer = any(judgement, is_ahead), .step = -1};
-
-	each_file (file, judgement) {
-		bool only_here = is_only_here(file);
-
-		if (file->state >= FILE_TORN && only_here)
-			add_torn(&aside, file);
-		if (file->state >= FILE_TORN)
-			continue;
-		aside.usable += only_here;
-		if ((aside.newer ? is_ahead(file) : only_here) && file->step > aside.step)
-			aside.step = file->step;
-	}
-	return aside;
+	return count_checkpoint_files(facts, facts->local) ==
+		       count_checkpoint_files(facts, facts->snapshot) &&
+	       !any(judgement, is_only_here);
 }
 
 /* Must the snapshot replace the local files? `age`: how the record compares with it. */
@@ -587,48 +552,20 @@ static bool must_restore(const struct local_judgement *judgement, int age)
 	       (!any(judgement, is_intact) && !any(judgement, is_newer));
 }
 
-static void keep_local_files(const struct local_judgement *judgement, struct reconcile_plan *plan)
-{
-	plan->action = RECONCILE_KEEP;
-	plan->torn = memory_new((judgement->count + 1) * sizeof(plan->torn[0]));
-	each_file (file, judgement) {
-		if (file->state == FILE_TORN)
-			plan->torn[plan->torn_count++] =
-				(struct torn_file){text_copy(file->path), file->reason};
-		if (file->state == FILE_BROKEN && file->reason != TORN_SET && !plan->broken)
-			plan->broken = file->path;
-	}
-	plan->prune = judgement->facts->complete || plan->torn_count > 0;
-}
-
-static void note_what_stays(const struct local_judgement *judgement, struct reconcile_plan *plan)
-{
-	plan->step = -1;
-	each_file (file, judgement) {
-		if ((file->state == FILE_TORN && plan->torn_count > 0) ||
-		    file_patterns_kind(judgement->facts->patterns, file->path) !=
-			    FILE_KIND_ORDINARY)
-			continue;
-		plan->any_left = true;
-		if (file->step > plan->step && !companion_file_is(file->path))
-			plan->step = file->step;
-	}
-}
-
-static void decide_with_record(const struct local_judgement *judgement, struct reconcile_plan *plan)
+static enum reconcile_action decide_with_record(const struct local_judgement *judgement,
+						bool *newer_than_store)
 {
 	const struct reconcile_facts *facts = judgement->facts;
 	int age = facts->of_other ? 0 : snapshot_id_compare(facts->complete_id, facts->start);
 	bool newer = any(judgement, is_unsaved) ||
 		     ((age > 0 || facts->of_other) && any(judgement, is_intact));
 
-	plan->action = RECONCILE_RESTORE;
 	/* After a restart of the machine, what the store has is compared with it byte by byte: a
 	 * restore takes from here what is equal. */
 	if (must_restore(judgement, age) || (facts->rebooted && !newer && facts->snapshot))
-		return;
-	keep_local_files(judgement, plan);
-	plan->newer_than_store = newer;
+		return RECONCILE_RESTORE;
+	*newer_than_store = newer;
+	return RECONCILE_KEEP;
 }
 
 /* A journal, a database or a state that is never closed is all that the job has, and here it is no
@@ -652,26 +589,67 @@ static bool only_running_files_go_on(const struct reconcile_facts *facts)
 	return saved->count > 0;
 }
 
+static enum reconcile_action choose_action(const struct local_judgement *judgement,
+					   bool *newer_than_store)
+{
+	const struct reconcile_facts *facts = judgement->facts;
+
+	if (facts->restores)
+		return RECONCILE_RESTORE;
+	if (only_running_files_go_on(facts))
+		return RECONCILE_KEEP;
+	if (count_checkpoint_files(facts, facts->local) == 0)
+		return snapshot_id_is_none(facts->start) ? RECONCILE_FRESH : RECONCILE_RESTORE;
+	if (facts->complete)
+		return decide_with_record(judgement, newer_than_store);
+	*newer_than_store = !facts->snapshot && any(judgement, is_unsaved);
+	return !facts->snapshot || local_equals_snapshot(judgement)
+		       ? RECONCILE_KEEP
+		       : RECONCILE_RESTORE;
+}
+
+/* Is the file moved aside as torn? Not for a snapshot that has it as it is. */
+static bool is_to_go(const struct judged_file *file, enum reconcile_action action)
+{
+	if (action == RECONCILE_KEEP)
+		return file->state == FILE_TORN &&
+		       (file->all->facts->complete || is_only_here(file));
+	return action == RECONCILE_RESTORE && file->state >= FILE_TORN && is_only_here(file);
+}
+
+static void note_file(struct reconcile_plan *plan, const struct judged_file *file)
+{
+	bool only_here = is_only_here(file);
+
+	if (is_to_go(file, plan->action)) {
+		plan->torn[plan->torn_count++] =
+			(struct torn_file){text_copy(file->path), file->reason};
+		return;
+	}
+	if (file->state == FILE_BROKEN && file->reason != TORN_SET && !plan->broken)
+		plan->broken = file->path;
+	if (file->state < FILE_TORN && (plan->aside_newer ? is_ahead(file) : only_here) &&
+	    file->step > plan->aside_step)
+		plan->aside_step = file->step;
+	if (file_patterns_kind(file->all->facts->patterns, file->path) != FILE_KIND_ORDINARY)
+		return;
+	plan->any_left = true;
+	if (file->step > plan->step && !companion_file_is(file->path))
+		plan->step = file->step;
+}
+
 void reconcile_decide(const struct reconcile_facts *facts, struct reconcile_plan *plan)
 {
 	auto_(local_judgement_release) struct local_judgement judgement = {0};
 
-	*plan = (struct reconcile_plan){0};
+	*plan = (struct reconcile_plan){.step = -1, .aside_step = -1};
 	local_files_judge(facts, &judgement);
-	if (only_running_files_go_on(facts)) {
-		keep_local_files(&judgement, plan);
-	} else if (count_checkpoint_files(facts, facts->local) == 0) {
-		plan->action = facts->snapshot ? RECONCILE_RESTORE : RECONCILE_FRESH;
-	} else if (facts->complete) {
-		decide_with_record(&judgement, plan);
-	} else if (!facts->snapshot) {
-		keep_local_files(&judgement, plan);
-		plan->newer_than_store = any(&judgement, is_unsaved);
-	} else {
-		plan->action = local_equals_snapshot(facts) ? RECONCILE_KEEP : RECONCILE_RESTORE;
-	}
-	note_what_stays(&judgement, plan);
-	plan->aside = files_aside(&judgement);
+	plan->action = choose_action(&judgement, &plan->newer_than_store);
+	plan->aside_newer = any(&judgement, is_ahead);
+	plan->torn = memory_new((judgement.count + 1) * sizeof(plan->torn[0]));
+	each_file (file, &judgement)
+		note_file(plan, file);
+	plan->prune = facts->complete || plan->torn_count > 0;
 	plan->any_checkpoint = plan->action == RECONCILE_KEEP ||
 			       (facts->snapshot && count_checkpoint_files(facts, facts->snapshot));
 }
@@ -871,14 +849,13 @@ static void mark_torn_saves(const struct path_list *list, const struct reconcile
 	for (size_t i = 0; i < list->count; i++) {
 		const char *front, *path = under_way_path(list->paths[i], &front);
 		auto_free char *save = save_of(path);
-		bool asks = facts && text_equal(front, UNDER_WAY_UNSEEN) &&
-			    !path_set_marks(saves, save);
+		bool asks = text_equal(front, UNDER_WAY_UNSEEN) && !path_set_marks(saves, save);
 
 		if (!front_may_stay(front))
 			continue;
 		if (asks)
 			path_set_mark(saves, save, SAVE_ASKED);
-		if (!facts || (asks && lacks(facts, list, path)) || !stays(facts, path, front))
+		if ((asks && lacks(facts, list, path)) || !stays(facts, path, front))
 			path_set_mark(saves, save, SAVE_TORN);
 	}
 }
@@ -888,7 +865,7 @@ static bool is_torn_fixed_name(const struct reconcile_facts *facts, const char *
 			       const char *front)
 {
 	if (text_equal(front, UNDER_WAY_WITH))
-		return !facts || !stays(facts, path, UNDER_WAY_CLOSED);
+		return !stays(facts, path, UNDER_WAY_CLOSED);
 	return text_equal(front, UNDER_WAY_REST) ||
 	       ((!*front || front_may_stay(front)) && is_fixed_name(path));
 }

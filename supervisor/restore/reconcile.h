@@ -30,9 +30,9 @@
 enum reconcile_action {
 	/* nothing here and nothing in the store */
 	RECONCILE_FRESH,
-	/* the local files stay; those in `torn` are moved aside */
+	/* the local files stay */
 	RECONCILE_KEEP,
-	/* the snapshot replaces the local files, which are reused by content or moved aside */
+	/* the snapshot replaces the local files: others make room */
 	RECONCILE_RESTORE,
 };
 
@@ -46,6 +46,9 @@ struct reconcile_facts {
 	 * nothing either. */
 	const struct snapshot_files *snapshot;
 	struct snapshot_id start; /* the attempt starts from it; may be none */
+	/* the snapshot is taken, whatever lies here: the user has named it, the job crashes from
+	 * what lies here, or a gang goes on from what all have */
+	bool restores;
 	/* the files that the last supervisor here recorded as complete; NULL: no record */
 	const struct snapshot_files *complete;
 	struct snapshot_id complete_id; /* attempt and sequence of that record */
@@ -81,25 +84,16 @@ struct torn_file {
 	enum torn_reason reason;
 };
 
-/* The local files that the snapshot does not have as they are. Nobody is to go on from those that
- * are known to be torn. */
-struct files_aside {
-	/* of those that are not known to be torn: */
-	size_t usable;
-	bool newer;   /* some are newer than what it has */
-	int64_t step; /* the highest of those, else of all; -1: none has one */
-	/* of those that are: */
-	size_t torn_count;
-	bool of_two_saves;       /* a set of fixed names, of which a part is newer */
-	const char *torn;        /* the first one; borrowed from facts->local; NULL: none */
-	enum torn_reason reason; /* of that one */
-};
-
 struct reconcile_plan {
 	enum reconcile_action action;
-	bool newer_than_store;  /* KEEP: the local checkpoint is not committed yet */
-	struct torn_file *torn; /* KEEP: to be moved aside; owned */
+	bool newer_than_store; /* KEEP: the local checkpoint is not committed yet */
+	/* to be moved aside; owned: nobody is to go on from those */
+	struct torn_file *torn;
 	size_t torn_count;
+	/* RESTORE: what else has to make room: some is newer than what the snapshot has; the
+	 * highest step of those, else of all; -1: none has one */
+	bool aside_newer;
+	int64_t aside_step;
 	/* RESTORE, KEEP: there is a checkpoint, and not only running files */
 	bool any_checkpoint;
 	/* KEEP: written over by the save under way, and no snapshot has what it was: it stays; the
@@ -110,7 +104,6 @@ struct reconcile_plan {
 	bool any_left;
 	int64_t step;
 	bool prune; /* KEEP: empty directories are remains of an interrupted save: remove them */
-	struct files_aside aside; /* RESTORE: what has to make room */
 };
 
 /* Has the snapshot exactly what lay under this name before the save under way at the end, so that
@@ -157,7 +150,7 @@ bool left_file_stays(const struct left_file *file);
  * Of one save, none stays if one does not, or if a file that the save before had beside one that
  * nobody saw is not there, or is still that one. Those behind UNDER_WAY_WITH, which are closed,
  * stay if all fixed names do, and none is still to come (UNDER_WAY_REST). `complete` may be of any
- * job; `whole`: enum content_mark. `facts` NULL: none stays.
+ * job; `whole`: enum content_mark.
  */
 void left_files_settle(struct path_list *list, const struct reconcile_facts *facts);
 

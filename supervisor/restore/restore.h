@@ -34,6 +34,7 @@
 #include "base/workers.h"
 #include "frameworks/frameworks.h"
 #include "gang/gang.h"
+#include "options/job_config.h"
 #include "planning/planning.h"
 #include "reconcile.h"
 #include "storage/storage.h"
@@ -82,7 +83,6 @@ struct restart_rules {
 	/* What the user has chosen. It counts once: a scheduler starts the same command again, and
 	 * what it has saved since is not to be trained again. */
 	struct snapshot_id wanted;
-	bool afresh; /* the user wants to start from scratch */
 	/* A member of a gang behind the first one, whose command is the one that is recorded: it
 	 * decides as that one does. */
 	bool any_command;
@@ -132,11 +132,11 @@ struct attempt_outcomes {
 	} open;
 };
 
-/* `about` will be the new attempt's record: facts that are carried over are added to it. -1: the
- * store cannot be read. */
-int attempt_outcomes_read(struct storage *storage, const struct restart_rules *rules, json_t *about,
-			  struct attempt_outcomes *attempt_outcomes, struct cancel *cancel,
-			  struct err *err);
+/* `about` will be the new attempt's record: facts that are carried over are added to it. `member`:
+ * of a gang. -1: the store cannot be read. */
+int attempt_outcomes_read(struct storage *storage, const struct job_config *options,
+			  uint32_t member, json_t *about, struct attempt_outcomes *attempt_outcomes,
+			  struct cancel *cancel, struct err *err);
 
 /* PURE. Why this job is not started again, in the words of the log; NULL: it is. The caller frees.
  */
@@ -249,20 +249,6 @@ void next_attempt_release(struct next_attempt *next_attempt);
  * The functions that do I/O block.
  */
 
-/* Torn by its format, or by the rules of the profile (NULL: only the rules that hold for all);
- * `marker_elsewhere`: see layout_view. What is no part of a checkpoint (file_patterns_kind()) is
- * not moved. Logs which files it moves, and where to. A missing directory is fine. Adds the files
- * that it moves to `moved`, but not those that are moved with their whole directory. `whole` gets
- * the files that are whole by a format which records its end. NULL: not wanted. */
-int quarantine_torn(struct workspace *workspace, const struct profile *profile,
-		    const struct file_patterns *patterns, bool marker_elsewhere,
-		    struct path_list *moved, struct path_set *whole, struct err *err);
-
-/* Moves these files aside, and the symbolic links beside them that name them. Logs why, and where
- * to. */
-int quarantine_files(struct workspace *workspace, const struct torn_file *files, size_t count,
-		     struct err *err);
-
 /* PURE. Bytes: `held` in the quarantine, `own` in the checkpoint directory, `available` on their
  * file system. */
 bool quarantine_is_large(uint64_t held, uint64_t own, uint64_t available);
@@ -270,12 +256,6 @@ bool quarantine_is_large(uint64_t held, uint64_t own, uint64_t available);
 /* Removes what is torn where the disk has no room for another checkpoint beside it, and logs one
  * line if the rest is large, with the command that removes it. */
 void quarantine_make_room(struct workspace *workspace);
-
-/* The command that copies what lies in `where` back, for a shell. The caller frees. */
-char *quarantine_command_back(const struct workspace *workspace, const char *where);
-/* Of what is whole, and was moved there because its save was not known to be: how it comes back,
- * and how a job keeps from that. */
-void quarantine_log_way_back(const struct workspace *workspace, const char *where);
 
 /* --- resume.c --- */
 
@@ -288,30 +268,18 @@ void quarantine_log_way_back(const struct workspace *workspace, const char *wher
 struct event_log;
 
 struct resume_request {
-	const char *store;  /* URL */
-	bool private_store; /* the default one: nobody has said that others may read it */
+	const struct job_config *options; /* borrowed, as all of this */
+	const char *store;                /* URL; options->store, or the embedded one */
 	const char *job;
-	bool named; /* by the user or a scheduler; false: after its directory and command */
-	enum restore_policy policy;
-	struct snapshot_id this_one; /* for RESTORE_SPECIFIC */
-	json_t *about; /* becomes the attempt's record; facts are added to it; borrowed */
-	struct restart_rules rules;
+	bool named;    /* by the user or a scheduler; false: after its directory and command */
+	json_t *about; /* becomes the attempt's record; facts are added to it */
 	struct workspace *workspace;
-	const struct profile *profile;        /* NULL: none was recognised */
-	const struct file_patterns *patterns; /* the user's; NULL: none; borrowed */
-	bool looks;                           /* checks the files, and moves torn ones aside */
-	bool strict;                          /* plain http to another machine is an error */
-	struct storage_transfer transfer;
+	const struct profile *profile; /* NULL: none was recognised */
 	/* if the store does not know this job yet, do nothing and write nothing */
 	bool if_known;
-	bool says_place; /* ... but say where its checkpoints would be kept */
-	/* By it a full store makes room; NULL: all snapshots stay. Borrowed. */
-	const struct forget_policy *retention;
-	bool takes_over;           /* also from an attempt that lives on this machine */
+	bool says_place;           /* ... but say where its checkpoints would be kept */
 	bool claim_only;           /* the job is running: do not touch its directory */
 	struct gang_identity gang; /* one of several machines: all claim and restore together */
-	int64_t join_ms;           /* for the others to come, and to restore */
-	enum gang_parts_choice parts;
 	/* The command or the checkpoint directory is refused, for this reason: the other members
 	 * are told, and nothing is claimed. "": neither is. */
 	char refused[160];

@@ -37,11 +37,12 @@ int resume_refuse_named(struct start *start, struct err *err)
 	const struct snapshot_info *named = NULL, *before = NULL;
 	char id[SNAPSHOT_ID_TEXT], other[SNAPSHOT_ID_TEXT] = "";
 
-	if (start->request->policy != RESTORE_SPECIFIC || err->kind != ERR_CORRUPT ||
+	if (start->policy != RESTORE_SPECIFIC || err->kind != ERR_CORRUPT ||
 	    storage_list_snapshots(start->result->storage, &list, start->cancel, NULL) < 0)
 		return -1;
 	for (size_t i = 0; i < list.count; i++) {
-		int order = snapshot_id_compare(list.items[i].id, start->request->this_one);
+		int order =
+			snapshot_id_compare(list.items[i].id, start->request->options->restore_id);
 
 		if (order == 0 && list.items[i].state == SNAPSHOT_DAMAGED)
 			named = &list.items[i];
@@ -87,7 +88,7 @@ static void log_new_store(const struct resume_request *request, const struct sto
 	const char *url = request->store;
 	const char *mount = text_starts(url, "file:") ? ", and its share mounted" : "";
 
-	if (request->private_store)
+	if (!request->options->store)
 		return;
 	switch (storage_was_found(storage)) {
 	case STORAGE_FOUND:
@@ -112,7 +113,7 @@ static void log_store(struct start *start)
 	bool brought = !text_starts(url, "file:");
 	char text[512];
 
-	if ((brought || (start->result->attempt.number == 1 && !start->request->private_store)) &&
+	if ((brought || (start->result->attempt.number == 1 && start->request->options->store)) &&
 	    *storage_describe(storage, text, sizeof(text)))
 		log_note("store %s: %s", url, text);
 	if (storage_looks_first(storage))
@@ -131,7 +132,7 @@ static int check_transport(const struct resume_request *request, struct err *err
 
 	if (!storage_is_in_the_clear(request->store))
 		return 0;
-	if (request->strict)
+	if (request->options->strict)
 		return err_set(err, ERR_INVALID, "not started: store %s %s (--strict refuses it)",
 			       request->store, risk);
 	log_warn("store %s %s", request->store, risk);
@@ -153,17 +154,24 @@ static bool store_has_job(const struct storage_options *wanted, struct cancel *c
 	return known;
 }
 
-/* 0: the job is not started and nothing is claimed. -1: the store cannot be read. */
-static int may_start_after_earlier(struct start *start, struct err *err)
+/* A job that runs already has been decided upon. -1: the store cannot be read. */
+static int read_earlier(struct start *start, struct err *err)
 {
 	struct attempt_outcomes *outcomes = &start->result->attempt_outcomes;
 
-	if (start->request->claim_only)
-		return 1;
-	if (attempt_outcomes_read(start->result->storage, &start->request->rules,
-				  start->request->about, outcomes, start->cancel, err) < 0)
+	if (attempt_outcomes_read(start->result->storage, start->request->options,
+				  start->request->gang.member, start->request->about, outcomes,
+				  start->cancel, err) < 0)
 		return -1;
-	return outcomes->decision.action != RESTART_NO_PROGRESS;
+	if (start->request->claim_only)
+		outcomes->decision = (struct restart_decision){.action = RESTART_PROCEED};
+	return 0;
+}
+
+/* The job is not started, and nothing is claimed. */
+static bool is_over(const struct start *start)
+{
+	return start->result->attempt_outcomes.decision.action == RESTART_NO_PROGRESS;
 }
 
 /* What the last supervisor here has recorded of this job; none: nothing. */
@@ -182,9 +190,9 @@ static bool forget_by_policy(struct start *start, struct storage *storage)
 	struct forget_request forget = {0};
 	struct forget_result done;
 
-	if (!start->request->retention)
+	if (start->request->options->retention.keep_last == 0)
 		return false;
-	forget.policy = *start->request->retention;
+	forget.policy = retention_policy(&start->request->options->retention);
 	if (storage_forget(storage, &forget, &done, start->cancel, NULL) < 0 ||
 	    done.forgotten + done.collected.packs_removed == 0)
 		return false;
@@ -199,7 +207,7 @@ static bool forget_by_policy(struct start *start, struct storage *storage)
  * the claim names the members. */
 static bool may_do_without_claim(const struct resume_request *request)
 {
-	return request->gang.members == 1 && !request->claim_only && !request->strict;
+	return request->gang.members == 1 && !request->claim_only && !request->options->strict;
 }
 
 static int claim_in_full_store(struct start *start, const struct claim *claim, struct err *err)
@@ -220,8 +228,8 @@ int resume_claim(struct start *start, const uint32_t *after, struct err *err)
 {
 	const struct restart_decision *decision = &start->result->attempt_outcomes.decision;
 	struct claim claim = {
-		.policy = start->request->policy,
-		.this_one = start->request->this_one,
+		.policy = start->policy,
+		.this_one = start->request->options->restore_id,
 		.local = local_checkpoint(start->request),
 		.passed_over = start->result->passed_over,
 		.passed_over_count = start->result->passed_over_count,
@@ -414,21 +422,9 @@ static int open_store(struct start *start, const struct storage_options *options
  * go on. The members of a gang decide together, so none of them is refused here. */
 static char *living_before(struct start *start)
 {
-	const struct attempt_outcomes *before = &start->result->attempt_outcomes;
-	struct attempt_outcomes late;
-
-	if (start->request->takes_over || start->request->gang.members > 1)
+	if (start->request->options->take_over || start->request->gang.members > 1)
 		return NULL;
-	if (start->request->claim_only) {
-		auto_json json_t *about = json_object();
-
-		/* Where it cannot be read, the claim says so. */
-		if (attempt_outcomes_read(start->result->storage, &start->request->rules, about,
-					  &late, start->cancel, NULL) < 0)
-			return NULL;
-		before = &late;
-	}
-	return attempt_outcomes_living(before, start->request->job);
+	return attempt_outcomes_living(&start->result->attempt_outcomes, start->request->job);
 }
 
 /* Under any --restore policy: the claim would end the previous attempt's save, and a later start
@@ -448,8 +444,8 @@ static int wait_for_predecessor(struct start *start, struct err *err)
 }
 
 /* Refuses a start beside a live attempt, because after a claim that one would work for nothing.
- * Sets *starts again if that attempt ends within the grace. */
-static int leave_living_alone(struct start *start, int *starts, struct err *err)
+ * Reads again what it means if that attempt ends within the grace. */
+static int leave_living_alone(struct start *start, struct err *err)
 {
 	int64_t until_ms = clock_monotonic_ms() + LIVING_EXIT_MS;
 
@@ -463,14 +459,13 @@ static int leave_living_alone(struct start *start, int *starts, struct err *err)
 			return err_set(err, ERR_EXISTS, "%s", living);
 		}
 		if (cancel_sleep(start->cancel, LIVING_POLL_MS, err) < 0 ||
-		    wait_for_predecessor(start, err) < 0 ||
-		    (*starts = may_start_after_earlier(start, err)) < 0)
+		    wait_for_predecessor(start, err) < 0 || read_earlier(start, err) < 0)
 			return -1;
 	}
 }
 
-/* 1: it is claimed. 0: it is over, without a claim. `starts`: may_start_after_earlier(). */
-static int begin_alone(struct start *start, int starts, struct err *err)
+/* Claims, unless it is over: is_over(). */
+static int begin_alone(struct start *start, struct err *err)
 {
 	struct resume_result *result = start->result;
 	/* In the same directory, the lock's refusal says more. In another one, a start that is
@@ -479,22 +474,22 @@ static int begin_alone(struct start *start, int starts, struct err *err)
 		start->request->claim_only ||
 		text_equal(result->attempt_outcomes.open.directory, start->workspace->directory);
 
-	if (!lock_first && leave_living_alone(start, &starts, err) < 0)
+	if (!lock_first && leave_living_alone(start, err) < 0)
 		return -1;
 	/* Lock before the claim: if another supervisor runs here, a claim would stop its commits.
 	 */
 	if (resume_lock_directory(start, NULL, err) < 0 ||
-	    (lock_first && leave_living_alone(start, &starts, err) < 0))
+	    (lock_first && leave_living_alone(start, err) < 0))
 		return -1;
-	if (starts == 0)
+	if (is_over(start))
 		return 0;
 	if (resume_claim(start, NULL, err) < 0)
 		return -1;
 	/* Under a limit, an attempt that the store has no room to record does not start behind one
 	 * that made no progress, because nobody could count those that follow. */
-	if (!result->no_room || start->request->rules.max_no_progress == 0 ||
+	if (!result->no_room || start->request->options->max_no_progress == 0 ||
 	    result->attempt_outcomes.decision.without_progress == 0)
-		return 1;
+		return 0;
 	log_warn("%s", result->full.text);
 	result->attempt_outcomes.decision.action = RESTART_NO_PROGRESS;
 	return 0;
@@ -509,15 +504,14 @@ static int refuse_behind(struct err *err)
 /* What earlier attempts say, which could not be asked at the start. A claim would end them. */
 static int ask_earlier(struct start *start, struct err *err)
 {
-	auto_free char *living = living_before(start);
+	auto_free char *living = NULL;
 
+	if (read_earlier(start, err) < 0)
+		return -1;
+	living = living_before(start);
 	start->result->runs_here = living;
 	if (living)
 		return err_set(err, ERR_EXISTS, "%s", living);
-	if (attempt_outcomes_read(start->result->storage, &start->request->rules,
-				  start->request->about, &start->result->attempt_outcomes,
-				  start->cancel, err) < 0)
-		return -1;
 	return snapshot_id_compare(start->result->attempt_outcomes.saved, start->result->here) > 0
 		       ? refuse_behind(err)
 		       : 0;
@@ -562,7 +556,7 @@ static bool start_from_here(struct start *start, const struct err *why)
 	struct err err;
 
 	if (!resume_may_answer_later(why) || !may_do_without_claim(start->request) ||
-	    start->request->policy == RESTORE_SPECIFIC || start->request->refused[0] ||
+	    start->policy == RESTORE_SPECIFIC || start->request->refused[0] ||
 	    start->result->in_use || start->result->runs_here || start->result->attempt.number > 0)
 		return false;
 	resume_result_release(start->result);
@@ -578,33 +572,32 @@ static bool start_from_here(struct start *start, const struct err *why)
 }
 
 /* --restore ID counts once: attempt_outcomes.c. */
-static void choose_newest(struct resume_request *request)
+static void choose_newest(struct start *start)
 {
 	char id[SNAPSHOT_ID_TEXT];
 
-	snapshot_id_format(request->this_one, id);
+	snapshot_id_format(start->request->options->restore_id, id);
 	log_note("--restore %s counts once, and an earlier start did it; to go back again: "
 		 "reprieve restore %s %s, then run --restore none",
-		 id, id, request->workspace->directory);
-	request->policy = RESTORE_LATEST;
+		 id, id, start->workspace->directory);
+	start->policy = RESTORE_LATEST;
 }
 
 static int resume_from_store(struct start *start, struct err *err)
 {
-	struct resume_request *request = start->request;
+	const struct resume_request *request = start->request;
 	struct resume_result *result = start->result;
 	struct storage_options options = {
 		.url = request->store,
 		.job = request->job,
 		.create = true,
-		.is_private = request->private_store,
+		.is_private = !request->options->store,
 		.background = true,
+		.transfer = request->options->transfer,
 	};
 	auto_free char *living = NULL;
 	auto_close int start_lock = -1;
-	int starts;
 
-	options.transfer = request->transfer;
 	if (request->claim_only && (result->no_answer || (result->no_room && result->storage)))
 		return claim_for_started(start, &options, err);
 	resume_result_release(result);
@@ -616,7 +609,7 @@ static int resume_from_store(struct start *start, struct err *err)
 	if (!result->storage)
 		return 0;
 	storage_set_gang(result->storage, request->gang.members, request->gang.member);
-	storage_gang_choose_parts(result->storage, request->parts);
+	storage_gang_choose_parts(result->storage, request->options->parts);
 	if (request->refused[0]) {
 		resume_refuse_gang(start, request->refused);
 		return err_set(err, ERR_INVALID, "not started: %s", request->refused);
@@ -626,17 +619,18 @@ static int resume_from_store(struct start *start, struct err *err)
 	/* If two starts begin at once, the second finds the claim of the first. */
 	if (request->gang.members == 1 && !request->claim_only)
 		start_lock = session_lock_start(request->job, start->cancel);
-	starts = may_start_after_earlier(start, err);
-	if (starts < 0)
+	if (read_earlier(start, err) < 0)
 		return -1;
 	if (result->attempt_outcomes.decision.had_wanted)
-		choose_newest(request);
+		choose_newest(start);
 	/* That the last attempts made no progress does not count while one of them runs. */
-	living = starts ? NULL : living_before(start);
-	if (!starts && !living)
+	living = is_over(start) ? living_before(start) : NULL;
+	if (is_over(start) && !living)
 		return 0;
-	if (request->gang.members == 1 && (starts = begin_alone(start, starts, err)) <= 0)
-		return starts;
+	if (request->gang.members == 1 && begin_alone(start, err) < 0)
+		return -1;
+	if (is_over(start))
+		return 0;
 	if (start_lock >= 0)
 		close(steal_fd(&start_lock));
 	log_store(start);
@@ -655,16 +649,13 @@ static int resume_from_store(struct start *start, struct err *err)
 int resume_run(const struct resume_request *request, struct resume_result *result,
 	       struct cancel *cancel, struct err *err)
 {
-	struct resume_request own = *request, again = *request;
-	struct start start = {.request = &own,
+	struct start start = {.request = request,
+			      .policy = request->options->restore,
 			      .result = result,
 			      .workspace = request->workspace,
 			      .cancel = cancel};
 
-	if (resume_from_store(&start, err) == 0)
-		return 0;
-	start.request = &again;
-	return start_from_here(&start, err) ? 0 : -1;
+	return resume_from_store(&start, err) == 0 || start_from_here(&start, err) ? 0 : -1;
 }
 
 void resume_result_release(struct resume_result *result)
@@ -684,7 +675,7 @@ void resume_result_release(struct resume_result *result)
 static void log_start(const struct resume_request *request, const struct resume_result *result)
 {
 	const char *directory = request->workspace->directory;
-	bool none = request->policy == RESTORE_NONE;
+	bool none = request->options->restore == RESTORE_NONE;
 	/* Which of the files that lie there it takes, the job alone knows: its pointer may name an
 	 * older step. */
 	const char *step_is =
@@ -750,15 +741,17 @@ static void warn_of_shared_directory(const struct resume_request *request)
 static void log_place(const struct resume_request *request, const struct resume_result *resume)
 {
 	char kept[64] = "all of it";
+	struct forget_policy policy;
 
 	/* What was said before the claim is not said again. */
-	if (resume->attempt.number > 1 || (request->named && !request->private_store) ||
+	if (resume->attempt.number > 1 || (request->named && request->options->store) ||
 	    request->says_place != (resume->attempt.number == 0))
 		return;
-	if (request->retention && request->retention->keep_last > 0)
-		snprintf(kept, sizeof(kept), "the newest %u%s", request->retention->keep_last,
-			 request->retention->keep_daily ? " and the last of each day" : "");
-	if (!request->private_store)
+	policy = retention_policy(&request->options->retention);
+	if (request->options->retention.keep_last != 0 && policy.keep_last > 0)
+		snprintf(kept, sizeof(kept), "the newest %u%s", policy.keep_last,
+			 policy.keep_daily ? " and the last of each day" : "");
+	if (request->options->store)
 		log_note("job %s: named after its directory and command; use --job NAME to "
 			 "continue it in another directory",
 			 request->job);

@@ -128,7 +128,7 @@ static int place_for_all(struct start *start, struct gang_start *gang, unsigned 
 	if (place_or_leave(start, &damage) == 0)
 		return gang_start_restored(gang, err);
 	if ((damage.kind != ERR_CORRUPT && damage.kind != ERR_NOT_FOUND) ||
-	    start->request->policy == RESTORE_SPECIFIC || ++*damages > DAMAGES_MOST)
+	    start->policy == RESTORE_SPECIFIC || ++*damages > DAMAGES_MOST)
 		return give_up_gang(gang, &damage, err);
 	log_warn("%s: all members of the gang begin anew, from an older one", damage.text);
 	return gang_start_restart(gang, damage.text, err);
@@ -173,7 +173,7 @@ int resume_gang(struct start *start, struct err *err)
 		.storage = start->result->storage,
 		.cancel = start->cancel,
 		.identity = start->request->gang,
-		.join_ms = start->request->join_ms,
+		.join_ms = start->request->options->join_ms,
 	};
 	struct err own = {0};
 	int status;
@@ -202,7 +202,7 @@ void resume_refuse_gang(struct start *start, const char *reason)
 	auto_(gang_start_release) struct gang_start gang = {
 		.storage = start->result->storage,
 		.identity = start->request->gang,
-		.join_ms = start->request->join_ms,
+		.join_ms = start->request->options->join_ms,
 	};
 
 	if (start->request->gang.members > 1)

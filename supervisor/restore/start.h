@@ -10,7 +10,8 @@
 #include "restore.h"
 
 struct start {
-	struct resume_request *request; /* of this start: what counts once is taken out of it */
+	const struct resume_request *request;
+	enum restore_policy policy; /* that of the options, unless it has counted already */
 	struct resume_result *result;
 	struct workspace *workspace; /* that of the request */
 	struct cancel *cancel;
@@ -99,11 +100,23 @@ struct resharding resharding_judge(const struct gang_files *files);
  * needs the files of all, because what all ranks have alike is saved by one of them. */
 bool resharding_needs_all(const struct snapshot_files *own);
 
+/* --- quarantine.c --- */
+
+/* Moves files aside that are torn by their format, or by the rules of the profile. Does nothing if
+ * the user wants no such look, or the directory is not there. Files that are no part of a
+ * checkpoint (file_patterns_kind()) stay. Logs which files it moves, and where to. Adds them to
+ * `moved`, but not those that are moved with their whole directory. Adds to `whole` the files that
+ * are whole by a format which records its end. */
+int quarantine_torn(struct start *start, struct err *err);
+/* Moves the torn files of the plan aside, and the symbolic links beside them that name them. Logs
+ * why, and where to. */
+int quarantine_files(const struct start *start, struct err *err);
+/* The command that copies what lies in `where` back, for a shell. The caller frees. */
+char *quarantine_command_back(const struct workspace *workspace, const char *where);
+
 /* --- start_restore.c --- */
 
 /*
- * What start->plan.aside names has to make room for it.
- *
  * 0 with result->kind RESTORED; or with another item of result->passed_over: some damage shows only
  * when every byte is read, then nothing is restored, and another snapshot must be claimed.
  *

@@ -80,54 +80,32 @@ static void log_clashes(const struct restore_result *restored, bool shared)
 			 shared ? "give each a --checkpoint-dir of its own" : "use --parts own");
 }
 
-/* Nobody is to go on from what is torn. */
-static void log_torn_aside(const struct start *start, const char *aside)
-{
-	const struct files_aside *here = &start->plan.aside;
-	char more[64] = "";
-
-	if (here->torn_count > 1)
-		snprintf(more, sizeof(more), " (and %zu more like that)", here->torn_count - 1);
-	if (here->torn)
-		log_warn("%s/%s %s%s: %s; the snapshot takes its place, and it was moved to %s",
-			 start->workspace->directory, here->torn, torn_reason_verb(here->reason),
-			 more, torn_reason_text(here->reason), aside);
-	/* Where others are usable, how to go on from all of them is said behind this. */
-	if (here->torn && here->reason == TORN_HALF && here->usable == 0 && !here->of_two_saves)
-		quarantine_log_way_back(start->workspace, aside);
-}
-
 /* Nothing that may be whole is lost in silence. (A gang goes on from what all have alone: what of
  * this all have, one member does not know.) */
 static void log_moved_aside(const struct start *start, const char *aside)
 {
-	const struct files_aside *here = &start->plan.aside;
-	const char *directory = start->workspace->directory;
-	const char *but = here->torn ? " without what is torn" : "";
+	const struct reconcile_plan *plan = &start->plan;
+	bool of_gang = start->request->gang.members > 1;
 	auto_free char *back = quarantine_command_back(start->workspace, aside);
 	char what[80] = "";
 
-	log_torn_aside(start, aside);
-	if (here->torn && here->usable == 0)
-		return;
-	if (here->step >= 0)
-		snprintf(what, sizeof(what), ", up to step %lld%s", (long long)here->step,
-			 here->newer ? ", which is newer" : "");
-	else if (here->newer)
+	if (plan->aside_step >= 0)
+		snprintf(what, sizeof(what), ", up to step %lld%s", (long long)plan->aside_step,
+			 plan->aside_newer ? ", which is newer" : "");
+	else if (plan->aside_newer)
 		text_set(what, sizeof(what), ", and are newer");
-	log_warn("%s held files that are not in the snapshot%s%s; they were moved to %s", directory,
-		 what,
-		 here->newer && start->request->gang.members > 1
-			 ? ", but which the members had not committed together"
-			 : "",
+	log_warn("%s held files that are not in the snapshot%s%s; they were moved to %s",
+		 start->workspace->directory, what,
+		 plan->aside_newer && of_gang ? ", but which the members had not committed together"
+					      : "",
 		 aside);
-	if (start->request->gang.members > 1)
+	if (of_gang)
 		log_note("To go on from them: if a step in there has the files of all ranks, copy "
 			 "it and start all there with --restore none");
 	else
-		log_note("To go on from them%s, end this run, %s, and start it once with --restore "
+		log_note("To go on from them, end this run, %s, and start it once with --restore "
 			 "none",
-			 but, back);
+			 back);
 }
 
 #define POINTER_MOST 1024
@@ -193,15 +171,16 @@ static int restore_snapshot(struct start *start, const struct path_set *left_out
 		(void)beneath_remove_tree(workspace->folder, staging, NULL);
 		return -1;
 	}
-	if (workspace_install(workspace, staging, &files, request->patterns, &aside, err) < 0)
+	if (quarantine_files(start, err) < 0 ||
+	    workspace_install(workspace, staging, &files, &request->options->patterns, &aside,
+			      err) < 0)
 		return -1;
 	if (aside)
 		log_moved_aside(start, aside);
 	log_clashes(&start->result->restored, start->result->sharers != NULL);
 	log_lost_pointer(start, &files);
 	/* The snapshot may come from a run that did not check files. */
-	if (request->looks && quarantine_torn(workspace, request->profile, request->patterns,
-					      request->gang.member > 0, NULL, NULL, err) < 0)
+	if (quarantine_torn(start, err) < 0)
 		return -1;
 	/* A snapshot also holds empty directories, such as that of the next checkpoint, created
 	 * before its files. */
@@ -251,8 +230,8 @@ static int salvage_start(struct start *start, struct err *err)
 		    0) {
 		if (lost.count == 0)
 			damage = *err;
-		else if (!salvage_decide(&files, &lost, start->request->patterns, &left_out, &why,
-					 &path))
+		else if (!salvage_decide(&files, &lost, &start->request->options->patterns,
+					 &left_out, &why, &path))
 			err_set(&damage, ERR_CORRUPT, "%s, %s", path, why);
 		else
 			status = restore_snapshot(start, &left_out, &damage);
@@ -275,7 +254,7 @@ int start_restore(struct start *start, struct err *err)
 	if (restore_snapshot(start, &nothing, err) == 0)
 		return 0;
 	if ((err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND) ||
-	    start->request->policy == RESTORE_SPECIFIC || start->request->gang.members > 1) {
+	    start->policy == RESTORE_SPECIFIC || start->request->gang.members > 1) {
 		err_wrap(err, "restoring snapshot %s", snapshot_id_format(id, text));
 		return resume_refuse_named(start, err);
 	}
@@ -287,52 +266,40 @@ int start_restore(struct start *start, struct err *err)
 
 /* --- files that were moved aside --- */
 
-struct gaps {
-	int directory; /* the checkpoint directory, held open */
-	struct path_list paths;
-};
-
-static void add_gap(struct gaps *gaps, const struct reconcile_facts *facts, const char *path)
+static void add_gap(struct path_set *gaps, const struct reconcile_facts *facts, int directory,
+		    const char *path)
 {
-	if (!beneath_exists(gaps->directory, path) && reconcile_may_put_back(facts, path))
-		path_list_add(&gaps->paths, path);
+	if (!beneath_exists(directory, path) && reconcile_may_put_back(facts, path))
+		path_set_mark(gaps, path, 1);
 }
 
 static bool is_gap(void *arg, const char *path)
 {
-	const struct gaps *gaps = arg;
-
-	for (size_t i = 0; i < gaps->paths.count; i++)
-		if (text_equal(gaps->paths.paths[i], path))
-			return true;
-	return false;
+	return path_set_marks(arg, path) != 0;
 }
 
-/* `staging`: in `folder`. */
-static int move_into_place(const struct gaps *gaps, int folder, const char *staging,
-			   struct err *err)
+static int fill_gap(const struct workspace *workspace, int directory, const char *staging,
+		    const char *path, struct err *err)
 {
-	for (size_t i = 0; i < gaps->paths.count; i++) {
-		const char *path = gaps->paths.paths[i];
-		const char *slash = strrchr(path, '/');
-		auto_free char *from = text_format("%s/%s", staging, path);
-		auto_free char *above = text_copy_n(path, slash ? (size_t)(slash - path) : 0);
+	const char *slash = strrchr(path, '/');
+	auto_free char *from = text_format("%s/%s", staging, path);
+	auto_free char *above = text_copy_n(path, slash ? (size_t)(slash - path) : 0);
 
-		if (slash && beneath_make_directories(gaps->directory, above, 0777, err) < 0)
-			return -1;
-		if (beneath_rename(folder, from, gaps->directory, path) < 0)
-			return err_set(err, ERR_FAILED, "cannot rename %s", from);
-	}
+	if (slash && beneath_make_directories(directory, above, 0777, err) < 0)
+		return -1;
+	if (beneath_rename(workspace->folder, from, directory, path) < 0)
+		return err_set(err, ERR_FAILED, "cannot rename %s", from);
 	return 0;
 }
 
-static int fill_gaps(struct start *start, struct gaps *gaps, struct err *err)
+static int fill_gaps(struct start *start, int directory, struct path_set *gaps, struct err *err)
 {
-	auto_free char *staging = workspace_new_staging(start->workspace, err);
+	struct workspace *workspace = start->workspace;
+	auto_free char *staging = workspace_new_staging(workspace, err);
 	struct restore_request request = {
 		.id = start->facts.start,
 		.directory = staging,
-		.within = start->workspace->folder,
+		.within = workspace->folder,
 		.include = is_gap,
 		.arg = gaps,
 	};
@@ -342,9 +309,9 @@ static int fill_gaps(struct start *start, struct gaps *gaps, struct err *err)
 	if (!staging)
 		return -1;
 	status = storage_restore(start->result->storage, &request, &result, start->cancel, err);
-	if (status == 0)
-		status = move_into_place(gaps, start->workspace->folder, staging, err);
-	(void)beneath_remove_tree(start->workspace->folder, staging, NULL);
+	for (const struct path_entry *gap = gaps->first; gap && status == 0; gap = gap->next)
+		status = fill_gap(workspace, directory, staging, gap->path, err);
+	(void)beneath_remove_tree(workspace->folder, staging, NULL);
 	return status;
 }
 
@@ -353,8 +320,8 @@ void put_back_written_over(struct start *start)
 	const struct reconcile_facts *facts = &start->facts;
 	const struct reconcile_plan *plan = &start->plan;
 	auto_close int directory = workspace_open_directory(start->workspace, NULL);
-	struct gaps gaps = {.directory = directory};
-	char id[SNAPSHOT_ID_TEXT];
+	auto_(path_set_release) struct path_set gaps = {0};
+	char id[SNAPSHOT_ID_TEXT], more[48] = " is";
 	struct err err;
 
 	if (directory < 0)
@@ -362,78 +329,42 @@ void put_back_written_over(struct start *start)
 	/* Of a number that was being deleted, what was left would come back without the rest. */
 	for (size_t i = 0; i < plan->torn_count; i++)
 		if (plan->torn[i].reason != TORN_REDUCED)
-			add_gap(&gaps, facts, plan->torn[i].path);
+			add_gap(&gaps, facts, directory, plan->torn[i].path);
 	for (char *const *path = facts->moved; path && *path; path++)
-		add_gap(&gaps, facts, *path);
-	if (gaps.paths.count == 0)
+		add_gap(&gaps, facts, directory, *path);
+	if (gaps.count == 0)
 		return;
 	snapshot_id_format(facts->start, id);
-	if (fill_gaps(start, &gaps, &err) < 0)
+	if (gaps.count > 1)
+		snprintf(more, sizeof(more), " and %zu more are", gaps.count - 1);
+	if (fill_gaps(start, directory, &gaps, &err) < 0)
 		log_warn("%s was torn, and could not be put back from snapshot %s: %s",
-			 gaps.paths.paths[0], id, err.text);
-	else if (gaps.paths.count == 1)
-		log_note("%s is put back from snapshot %s", gaps.paths.paths[0], id);
+			 gaps.first->path, id, err.text);
 	else
-		log_note("%s and %zu more are put back from snapshot %s", gaps.paths.paths[0],
-			 gaps.paths.count - 1, id);
-	path_list_free(gaps.paths.paths);
+		log_note("%s%s put back from snapshot %s", gaps.first->path, more, id);
 }
 
 /* --- what of a damaged snapshot is left out --- */
-
-#define LEFT_OUT 1
-/* Of a checkpoint's key: a file of it is lost. */
-#define DAMAGED 1
 
 static bool is_running(const struct snapshot_file *file, const struct file_patterns *patterns)
 {
 	return file->running || file_patterns_kind(patterns, file->path) != FILE_KIND_ORDINARY;
 }
 
-static bool mark_lost(const struct snapshot_files *files, const char *path,
-		      const struct file_patterns *patterns, struct path_set *left_out,
-		      struct path_set *checkpoints)
-{
-	const struct snapshot_file *file = file_list_find(files, path);
-	auto_free char *key = NULL;
-
-	if (!file)
-		return false;
-	if (is_running(file, patterns)) {
-		path_set_mark(left_out, path, LEFT_OUT);
-		return true;
-	}
-	if (!checkpoint_name_parse(path).certain)
-		return false;
-	key = checkpoint_name_key(path);
-	path_set_mark(checkpoints, key, DAMAGED);
-	return true;
-}
-
-static void mark_checkpoints(const struct snapshot_files *files,
-			     const struct file_patterns *patterns,
-			     const struct path_set *checkpoints, struct path_set *left_out)
-{
-	for (size_t i = 0; i < files->count; i++) {
-		const struct snapshot_file *file = &files->items[i];
-		auto_free char *key = checkpoint_name_key(file->path);
-
-		if (!is_running(file, patterns) && path_set_marks(checkpoints, key))
-			path_set_mark(left_out, file->path, LEFT_OUT);
-	}
-}
-
 /* Does a file stay of the same kind, numbers aside, and with a higher number? */
-static bool has_newer(const struct snapshot_files *files, char *const *kinds, size_t at,
+static bool has_newer(const struct snapshot_files *files, const char *path,
 		      const struct path_set *left_out)
 {
-	int64_t number = checkpoint_name_parse(files->items[at].path).number;
+	int64_t number = step_of_path(path);
+	auto_free char *kind = checkpoint_name_template(path);
 
 	for (size_t i = 0; i < files->count; i++) {
-		const char *path = files->items[i].path;
+		const char *other = files->items[i].path;
+		auto_free char *other_kind = checkpoint_name_template(other);
+		struct checkpoint_name name = checkpoint_name_parse(other);
 
-		if (text_equal(kinds[i], kinds[at]) && checkpoint_name_parse(path).certain &&
-		    checkpoint_name_parse(path).number > number && !path_set_marks(left_out, path))
+		if (name.certain && name.number > number && text_equal(kind, other_kind) &&
+		    !path_set_marks(left_out, other))
 			return true;
 	}
 	return false;
@@ -444,27 +375,30 @@ bool salvage_decide(const struct snapshot_files *files, const struct path_list *
 		    const char **why, const char **path)
 {
 	auto_(path_set_release) struct path_set checkpoints = {0};
-	struct path_list kinds = {0};
-	bool fits = true;
 
 	*why = "which is part of no checkpoint that could be left out";
 	for (size_t i = 0; i < lost->count; i++) {
+		const struct snapshot_file *file = file_list_find(files, lost->paths[i]);
+		auto_free char *key = checkpoint_name_key(lost->paths[i]);
+		bool running = file && is_running(file, patterns);
+
 		*path = lost->paths[i];
-		if (!mark_lost(files, *path, patterns, left_out, &checkpoints))
+		if (!file || (!running && !checkpoint_name_parse(*path).certain))
 			return false;
+		path_set_mark(running ? left_out : &checkpoints, running ? *path : key, 1);
 	}
-	mark_checkpoints(files, patterns, &checkpoints, left_out);
+	for (size_t i = 0; i < files->count; i++) {
+		auto_free char *key = checkpoint_name_key(files->items[i].path);
+
+		if (!is_running(&files->items[i], patterns) && path_set_marks(&checkpoints, key))
+			path_set_mark(left_out, files->items[i].path, 1);
+	}
 	*why = "which is part of its newest checkpoint";
 	for (size_t i = 0; i < files->count; i++) {
-		auto_free char *kind = checkpoint_name_template(files->items[i].path);
-
-		path_list_add(&kinds, kind);
-	}
-	for (size_t i = 0; i < files->count && fits; i++) {
 		*path = files->items[i].path;
-		fits = is_running(&files->items[i], patterns) || !path_set_marks(left_out, *path) ||
-		       has_newer(files, kinds.paths, i, left_out);
+		if (!is_running(&files->items[i], patterns) && path_set_marks(left_out, *path) &&
+		    !has_newer(files, *path, left_out))
+			return false;
 	}
-	path_list_free(kinds.paths);
-	return fits;
+	return true;
 }

@@ -53,12 +53,13 @@ static void on_retention_done(void *arg)
 				 &worker->err);
 }
 
-void retention_worker_start(struct retention_worker *worker)
+bool retention_worker_start(struct retention_worker *worker)
 {
 	if (!worker || worker->running || cancel_init(&worker->cancel, NULL) < 0)
-		return;
+		return worker && worker->running;
 	worker->running = true;
 	workers_run(worker->options.workers, apply_retention, on_retention_done, worker);
+	return true;
 }
 
 void retention_worker_stop(struct retention_worker *worker)
@@ -78,9 +79,4 @@ const char *retention_words(const struct forget_policy *policy)
 	return policy->keep_daily ? "beyond the newest 10 and the last of each day (--keep-last 0 "
 				    "keeps all)"
 				  : "that no --keep rule keeps";
-}
-
-bool retention_worker_is_busy(const struct retention_worker *worker)
-{
-	return worker && worker->running;
 }

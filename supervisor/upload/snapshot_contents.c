@@ -216,7 +216,19 @@ bool snapshot_carries(void *arg, const char *path)
 	       (!run->report.round.beside || companion_file_is(path));
 }
 
-/* A directory whose name counts checkpoints was made for one, whenever that was. */
+/* Does the path lie in the directory of a checkpoint that is complete without it? */
+static bool is_in_complete(const struct snapshot_run *run, const char *path)
+{
+	size_t unit = checkpoint_directory_length(path);
+
+	for (char **whole = run->plan.complete; unit > 0 && whole && *whole; whole++)
+		if (strncmp(*whole, path, unit + 1) == 0)
+			return true;
+	return false;
+}
+
+/* A directory whose name counts checkpoints was made for one, whenever that was. One in it belongs
+ * to that checkpoint, also if it was made after the last file. */
 bool snapshot_is_of_next(void *arg, const char *directory)
 {
 	const struct snapshot_run *run = arg;
@@ -225,6 +237,8 @@ bool snapshot_is_of_next(void *arg, const char *directory)
 
 	if (name.certain && name.unit_length == strlen(directory))
 		return true;
+	if (is_in_complete(run, inside))
+		return false;
 	for (char **path = run->plan.made; path && *path; path++)
 		if (text_equal(*path, directory))
 			return true;
@@ -287,17 +301,6 @@ static bool names_checkpoint(const char *text, const char *name)
 	return names_word(text, name);
 }
 
-/* Is it only left out of a checkpoint that is complete without it? */
-static bool is_added(const struct snapshot_run *run, const char *path)
-{
-	size_t unit = checkpoint_directory_length(path);
-
-	for (char **whole = run->plan.complete; unit > 0 && whole && *whole; whole++)
-		if (strncmp(*whole, path, unit + 1) == 0)
-			return true;
-	return false;
-}
-
 /* Does the text name a checkpoint that is left out, by the last component of its path, with or
  * without what follows a dot? */
 static bool names_excluded(const struct snapshot_run *run, const char *text)
@@ -308,7 +311,7 @@ static bool names_excluded(const struct snapshot_run *run, const char *text)
 		auto_free char *whole = text_copy_n(*paths, unit);
 		char *slash = strrchr(whole, '/'), *name = slash ? slash + 1 : whole;
 
-		if (found.number < 0 || (found.unit_length > 0 && is_added(run, *paths)))
+		if (found.number < 0 || (found.unit_length > 0 && is_in_complete(run, *paths)))
 			continue;
 		if (names_checkpoint(text, name))
 			return true;

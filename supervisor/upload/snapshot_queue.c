@@ -28,10 +28,6 @@ int snapshot_queue_new(const struct snapshot_queue_options *options, struct snap
 	struct snapshot_queue *queue = memory_new(sizeof(*queue));
 
 	queue->options = *options;
-	if (options->retention) {
-		queue->retention = *options->retention;
-		queue->options.retention = &queue->retention;
-	}
 	queue->newest = options->parent;
 	queue->held_number = -1;
 	queue->databases.workspace = options->workspace;
@@ -82,26 +78,19 @@ void snapshot_queue_free(struct snapshot_queue *queue)
 static bool snapshot_round_refuse(struct snapshot_run *run)
 {
 	struct snapshot_outcome *report = &run->report;
+	const struct snapshot_round *round = &report->round;
+	bool gone = round->older && report->never;
+	bool part = run->owner->options.of_gang && !round->older && !round->beside &&
+		    !round->final && (report->lacks_newest || run->moved);
 
-	if (report->round.older) {
-		if (!report->never)
-			return false;
-		err_set(&report->err, ERR_RETRY,
-			"the checkpoint of step %lld is not there any more",
-			(long long)report->round.step);
-		report->result.id = report->id;
-		report->not_whole = true;
-		return true;
-	}
-	if (!run->owner->options.of_gang || report->round.beside || report->round.final ||
-	    !(report->lacks_newest || run->moved))
+	if (!gone && !part)
 		return false;
-	err_set(&report->err, ERR_RETRY, "the checkpoint of step %lld is not whole",
-		(long long)report->checkpoint.step);
+	err_set(&report->err, ERR_RETRY, "the checkpoint of step %lld is not %s",
+		(long long)report->checkpoint.step, gone ? "there any more" : "whole");
 	report->result.id = report->id;
 	report->not_whole = true;
-	report->result.changed = run->moved;
-	report->never = report->lacks_newest && !run->moved;
+	report->result.changed = part && run->moved;
+	report->never = gone || !run->moved;
 	return true;
 }
 
@@ -600,21 +589,15 @@ bool snapshot_queue_wants_round(const struct snapshot_queue *queue)
 
 void snapshot_queue_take_round(struct snapshot_queue *queue, const struct snapshot_round *round)
 {
-	if (!snapshot_queue_wants_round(queue))
-		return;
-	queue->waiting = false;
-	queue->next.generation = round->generation;
-	snapshot_queue_start(queue, &queue->next, round);
-}
-
-void snapshot_queue_give_beside(struct snapshot_queue *queue, const struct snapshot_round *round)
-{
 	const struct checkpoint none = {.step = -1};
+	bool asked = snapshot_queue_wants_round(queue);
 
 	if (queue->running)
 		return;
-	snapshot_queue_start(queue, &none, round);
-	queue->running->report.unasked = true;
+	queue->waiting = false;
+	queue->next.generation = round->generation;
+	snapshot_queue_start(queue, asked ? &queue->next : &none, round);
+	queue->running->report.unasked = !asked;
 }
 
 void snapshot_queue_note_committed(struct snapshot_queue *queue, uint32_t round)

@@ -139,7 +139,6 @@ struct snapshot_run {
 
 struct snapshot_queue {
 	struct snapshot_queue_options options;
-	struct forget_policy retention; /* what options.retention points to, if it has one */
 	bool said_made_room;
 	struct cancel cancel;
 	uint32_t sequence;

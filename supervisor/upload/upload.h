@@ -66,7 +66,7 @@ struct snapshot_outcome {
 	uint64_t running_generation; /* of the running files, as of the plan */
 	bool lacks_newest; /* the checkpoint had to be left out: it is not durable by it */
 	struct snapshot_round round;
-	bool unasked;   /* no checkpoint was waiting for that round: snapshot_queue_give_beside() */
+	bool unasked;   /* no checkpoint was waiting for that round: snapshot_queue_take_round() */
 	bool not_whole; /* of a gang: this member's part is not complete yet; nothing has failed */
 	bool never;     /* the round cannot have a part of this member, or no commit */
 	/* for each of the user's --exclude and --running patterns that matched: the first path */
@@ -90,8 +90,8 @@ struct snapshot_queue_options {
 	bool kept_by_other;
 	uint32_t keeper, members;
 	const bool *sharers;
-	/* The rules by which a full store is made to have room for the next snapshot; copied, with
-	 * what it points to borrowed; NULL: all snapshots stay. */
+	/* The rules by which a full store is made to have room for the next snapshot; borrowed;
+	 * NULL: all snapshots stay. */
 	const struct forget_policy *retention;
 	json_t *about;                        /* added to the manifests; borrowed; may be NULL */
 	const struct profile *profile;        /* its temporary files are left out; may be NULL */
@@ -131,11 +131,10 @@ void snapshot_queue_upload_early(struct snapshot_queue *queue, char **closed, ch
 void snapshot_queue_stop_early(struct snapshot_queue *queue);
 /* A checkpoint waits for a round, and nothing runs. */
 bool snapshot_queue_wants_round(const struct snapshot_queue *queue);
-/* It is saved in this round if it is the newest still, with the round's generation. */
+/* The checkpoint that waits is saved in this round if it is the newest still, with the round's
+ * generation. If none waits, this member gives what lies beside (`round->beside`), and the outcome
+ * is `unasked`. Does nothing while a snapshot is being made. */
 void snapshot_queue_take_round(struct snapshot_queue *queue, const struct snapshot_round *round);
-/* No checkpoint waits, and this member gives what lies beside (`round->beside`). `finished` is
- * called. */
-void snapshot_queue_give_beside(struct snapshot_queue *queue, const struct snapshot_round *round);
 /* A snapshot is being made. */
 bool snapshot_queue_is_running(const struct snapshot_queue *queue);
 /* A snapshot runs or waits. */
@@ -189,8 +188,8 @@ struct retention_worker *retention_worker_new(const struct retention_worker_opti
 /* Call after workers_free(), which waits for the running one. NULL is fine, here and below. */
 void retention_worker_free(struct retention_worker *retention_worker);
 
-/* Starts a run, unless one is running. */
-void retention_worker_start(struct retention_worker *retention_worker);
+/* Starts a run, unless one is running. False: none runs. */
+bool retention_worker_start(struct retention_worker *retention_worker);
 /* Ends the run within milliseconds; `finished` is still called. Some snapshots may have been
  * removed; those that are left are intact. */
 void retention_worker_stop(struct retention_worker *retention_worker);
@@ -198,6 +197,5 @@ void retention_worker_stop(struct retention_worker *retention_worker);
 void retention_worker_limit_time(struct retention_worker *retention_worker, int64_t milliseconds);
 /* PURE. What the policy lets go, and how nothing goes, for a line of the log: "that ...". */
 const char *retention_words(const struct forget_policy *policy);
-bool retention_worker_is_busy(const struct retention_worker *retention_worker);
 
 #endif

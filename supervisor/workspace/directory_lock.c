@@ -77,32 +77,28 @@ static bool is_of_this_boot(const struct lock_note *note)
 	return text_equal(note->boot, own);
 }
 
-/* True: a process of this machine holds the lock; `who` describes it. */
-static bool is_locked_on_this_host(const struct lock_note *note, char *who, size_t capacity)
+/* True: a process of this machine holds the lock, which `err` names. */
+static bool is_locked_on_this_host(const struct lock_note *note, struct err *err)
 {
-	if (note->supervisor == 0) {
-		/* The holder has not written yet, so that it has just started: it is on this
-		 * machine, because over a network the lock would have taken longer. */
-		text_set(who, capacity, "another run here uses it");
-		return true;
-	}
-	snprintf(who, capacity, "another run here uses it (process %d, job %s)", note->supervisor,
-		 note->job);
-	return is_of_this_boot(note);
+	/* The holder has not written yet, so that it has just started: it is on this machine,
+	 * because over a network the lock would have taken longer. */
+	if (note->supervisor == 0)
+		return err_set(err, ERR_EXISTS, "another run here uses it") < 0;
+	return is_of_this_boot(note) &&
+	       err_set(err, ERR_EXISTS, "another run here uses it (process %d, job %s)",
+		       note->supervisor, note->job) < 0;
 }
 
-/* True: the job of a dead supervisor is still running; `who` describes it. */
-static bool has_running_job(const struct lock_note *note, char *who, size_t capacity)
+/* True: the job of a dead supervisor is still running, which `err` names. */
+static bool has_running_job(const struct lock_note *note, struct err *err)
 {
 	pid_t pid;
 
-	if (!is_of_this_boot(note) || !process_identity_runs(note->process, &pid))
-		return false;
-	snprintf(who, capacity,
-		 "the job of an earlier run, whose supervisor is gone, still runs in it (process "
-		 "%d, job %s)",
-		 (int)pid, note->job);
-	return true;
+	return is_of_this_boot(note) && process_identity_runs(note->process, &pid) &&
+	       err_set(err, ERR_EXISTS,
+		       "the job of an earlier run, whose supervisor is gone, still runs in it "
+		       "(process %d, job %s)",
+		       (int)pid, note->job) < 0;
 }
 
 /* False: the run that held the lock has removed the file since we opened it, so that our lock of it
@@ -117,18 +113,18 @@ static bool is_lock_file(int fd, int folder)
 
 enum lock_state {
 	LOCK_TAKEN,   /* it is ours now */
-	LOCK_HELD,    /* somebody on this machine has it, or its job still runs; `who` says who */
+	LOCK_HELD,    /* somebody on this machine has it, or its job still runs: ERR_EXISTS */
 	LOCK_USELESS, /* locks do not work here, or another machine's has outlived it */
 };
 
-static enum lock_state try_lock(int fd, int kind, struct lock_note *note, char who[320])
+static enum lock_state try_lock(int fd, int kind, struct lock_note *note, struct err *err)
 {
 	bool held = flock(fd, kind | LOCK_NB) < 0, works = !held || errno == EWOULDBLOCK;
 
 	read_note(fd, note);
-	if (!works || (held && !is_locked_on_this_host(note, who, 320)))
+	if (!works || (held && !is_locked_on_this_host(note, err)))
 		return LOCK_USELESS;
-	return held || has_running_job(note, who, 320) ? LOCK_HELD : LOCK_TAKEN;
+	return held || has_running_job(note, err) ? LOCK_HELD : LOCK_TAKEN;
 }
 
 int directory_lock(int folder, const char *job, struct cancel *cancel,
@@ -137,17 +133,15 @@ int directory_lock(int folder, const char *job, struct cancel *cancel,
 	auto_close int fd = beneath_open(folder, "lock", O_RDWR | O_CREAT | O_NONBLOCK, 0600);
 	enum lock_state state = LOCK_HELD;
 	struct lock_note note;
-	char who[320];
 
 	holder[0] = '\0';
 	if (fd < 0)
 		return -2;
 	for (int64_t waited = 0; state == LOCK_HELD; waited += RETRY_MS) {
-		state = try_lock(fd, LOCK_EX, &note, who);
+		state = try_lock(fd, LOCK_EX, &note, err);
 		text_set(holder, LOCK_HOLDER_SIZE, note.supervisor ? note.job : "");
-		if (state == LOCK_HELD && waited >= PATIENCE_MS)
-			return err_set(err, ERR_EXISTS, "%s", who);
-		if (state == LOCK_HELD && cancel_sleep(cancel, RETRY_MS, err) < 0)
+		if (state == LOCK_HELD &&
+		    (waited >= PATIENCE_MS || cancel_sleep(cancel, RETRY_MS, err) < 0))
 			return -1;
 	}
 	if (state == LOCK_USELESS)
@@ -163,12 +157,9 @@ bool directory_lock_is_held(int folder, int *last, struct err *err)
 {
 	auto_close int fd = beneath_open(folder, "lock", O_RDONLY | O_NONBLOCK, 0);
 	struct lock_note note = {.supervisor = 0};
-	char who[320];
-	bool held = fd >= 0 && try_lock(fd, LOCK_SH, &note, who) == LOCK_HELD;
+	bool held = fd >= 0 && try_lock(fd, LOCK_SH, &note, err) == LOCK_HELD;
 
 	*last = note.supervisor > 0 && is_of_this_boot(&note) ? note.supervisor : 0;
-	if (held)
-		(void)err_set(err, ERR_EXISTS, "%s", who);
 	return held;
 }
 

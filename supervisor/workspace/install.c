@@ -43,7 +43,6 @@ static int move_aside(const struct workspace *workspace, int directory, const ch
 		return err_wrap(err, "%s", workspace->beside);
 	if (beneath_rename_anyway(directory, path, workspace->folder, to) < 0 && errno != ENOENT)
 		return err_os(err, errno, "cannot move %s/%s aside", workspace->directory, path);
-	remove_emptied(directory, path);
 	return 0;
 }
 
@@ -93,9 +92,11 @@ int workspace_quarantine(struct workspace *workspace, char *const *paths, size_t
 
 	if (!aside)
 		return -1;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		if (move_aside(workspace, directory, paths[i], aside, err) < 0)
 			return -1;
+		remove_emptied(directory, paths[i]);
+	}
 	*where = workspace_path_beside(workspace, aside, err);
 	return 0;
 }
@@ -108,12 +109,26 @@ static bool is_repository(int directory, const char *path)
 	return beneath_exists(directory, inside);
 }
 
+/* Does a file lie in the checkpoint's directory that this one is, or lies in? */
+static bool is_of_checkpoint(const struct snapshot_files *files, const char *path)
+{
+	auto_free char *inside = text_format("%s/-", path);
+	size_t unit = checkpoint_directory_length(inside);
+
+	for (size_t i = 0; unit > 0 && i < files->count; i++)
+		if (strncmp(files->items[i].path, inside, unit + 1) == 0)
+			return true;
+	return false;
+}
+
 void workspace_prune(const struct workspace *workspace)
 {
 	auto_(walk_close) struct walk walk = {0};
+	auto_(snapshot_files_release) struct snapshot_files files = {0};
 	auto_close int directory = workspace_open_directory(workspace, NULL);
 
-	if (directory < 0 || is_repository(directory, ""))
+	if (directory < 0 || is_repository(directory, "") ||
+	    file_list_read_at(directory, &files, NULL) < 0)
 		return;
 	(void)walk_open_at(&walk, directory, "", WALK_LEAVE);
 	while (walk_next(&walk)) {
@@ -122,7 +137,8 @@ void workspace_prune(const struct workspace *workspace)
 		if (!walk.leaving && !is_repository(directory, walk.path))
 			(void)walk_enter(&walk);
 		/* Fails where something is left in it. */
-		if (walk.leaving && step_of_path(walk.path) >= 0)
+		if (walk.leaving && step_of_path(walk.path) >= 0 &&
+		    !is_of_checkpoint(&files, walk.path))
 			beneath_remove(walk.directory, walk.name, AT_REMOVEDIR);
 	}
 }
@@ -275,55 +291,44 @@ static int check_mount_points(const struct installation *installation, dev_t dev
 	return 0;
 }
 
-static int move_strangers_aside(const struct installation *installation, dev_t device, char **where,
-				struct err *err)
-{
-	struct workspace *workspace = installation->workspace;
-	struct path_list aside = {0};
-	auto_(walk_close) struct walk walk = {0};
-	struct stat status;
-	int result;
-
-	(void)walk_open_at(&walk, installation->directory, "", WALK_LEAVE);
-	while (next_thing(&walk, device, &status))
-		if (!S_ISDIR(status.st_mode) &&
-		    fate_of(installation, walk.path, &status) == FATE_ASIDE)
-			path_list_add(&aside, walk.path);
-	/* A list that ends too early would let the rest be removed without a copy. */
-	result = walk_check(&walk, err);
-	if (result == 0 && aside.count > 0)
-		result = workspace_quarantine(workspace, aside.paths, aside.count, false, where,
-					      err);
-	path_list_free(aside.paths);
-	return result;
-}
-
 /* Removes what the snapshot contains unchanged, and moves aside what is not in it. */
 static int clear_directory(const struct installation *installation, char **where, struct err *err)
 {
-	const char *directory = installation->workspace->directory;
+	struct workspace *workspace = installation->workspace;
+	auto_free char *aside = new_quarantine(workspace, false, err);
 	auto_(walk_close) struct walk walk = {0};
 	struct stat status, root;
+	bool moved = false;
 
 	*where = NULL;
+	if (!aside)
+		return -1;
 	if (fstat(installation->directory, &root) < 0)
-		return err_os(err, errno, "%s", directory);
-	if (check_mount_points(installation, root.st_dev, err) < 0 ||
-	    move_strangers_aside(installation, root.st_dev, where, err) < 0)
+		return err_os(err, errno, "%s", workspace->directory);
+	if (check_mount_points(installation, root.st_dev, err) < 0)
 		return -1;
 	(void)walk_open_at(&walk, installation->directory, "", WALK_LEAVE);
 	while (next_thing(&walk, root.st_dev, &status)) {
 		bool below = S_ISDIR(status.st_mode);
+		enum fate fate = below ? FATE_REMOVED : fate_of(installation, walk.path, &status);
 
-		if (!below && fate_of(installation, walk.path, &status) == FATE_STAYS)
+		if (fate == FATE_STAYS)
 			continue;
+		moved |= fate == FATE_ASIDE;
+		if (fate == FATE_ASIDE &&
+		    move_aside(workspace, installation->directory, walk.path, aside, err) < 0)
+			return -1;
 		/* A directory that is not empty has files that stay. */
-		if (file_unlink_anyway(walk.directory, walk.name, below ? AT_REMOVEDIR : 0) < 0 &&
+		if (fate == FATE_REMOVED &&
+		    file_unlink_anyway(walk.directory, walk.name, below ? AT_REMOVEDIR : 0) < 0 &&
 		    errno != ENOENT &&
 		    !(below && (errno == ENOTEMPTY || errno == EEXIST || errno == EBUSY)))
-			return err_os(err, errno, "cannot remove %s/%s", directory, walk.path);
+			return err_os(err, errno, "cannot remove %s/%s", workspace->directory,
+				      walk.path);
 	}
-	return 0;
+	if (moved)
+		*where = workspace_path_beside(workspace, aside, err);
+	return walk_check(&walk, err);
 }
 
 /* A directory that has files which stay is not replaced: what is staged for it is moved into it. */

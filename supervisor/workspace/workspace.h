@@ -148,8 +148,8 @@ int workspace_quarantine(struct workspace *workspace, char *const *paths, size_t
 /* Removes what was moved there as torn. False: there was nothing. Any thread may call it. */
 bool workspace_drop_torn(struct workspace *workspace);
 
-/* Removes empty directories that have a number in their name: a trainer that looks for the highest
- * one would take them for checkpoints. */
+/* Removes checkpoints' directories that have no file: a trainer that looks for the highest number
+ * would take them for checkpoints. An empty directory beside a checkpoint's files stays. */
 void workspace_prune(const struct workspace *workspace);
 
 /* Our folder, which is made if need be; a borrowed descriptor, or -1. */

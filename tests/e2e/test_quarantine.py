@@ -53,6 +53,19 @@ def kill_in_the_quiet_time(place, listed_as, *command):
     return listed
 
 
+@pytest.mark.parametrize("order", ["mkdir -p $0/step-5/shards; echo 5 >$0/step-5/state", "mkdir -p $0/step-5; echo 5 >$0/step-5/state; mkdir $0/step-5/shards"])
+@pytest.mark.parametrize("gone", [False, True])
+def test_an_empty_directory_of_a_checkpoint_stays(place, order, gone):
+    run = place.run("sh", "-c", order, place.directory)
+    assert run.wait() == 0 and run.event("durable"), run
+    (place.directory / "step-6").mkdir()
+    if gone:
+        shutil.rmtree(place.directory)
+    again = place.query("run", "--store", place.store, "--job", "job", "-c", place.directory, "--", "sh", "-c",
+                        f"cd {place.directory}; find * | sort")
+    assert again.out.split() == ["step-5", "step-5/shards", "step-5/state"], again
+
+
 def test_a_first_save_that_was_closed_stays_if_all_are_killed(place):
     """No format says that it is whole, and nothing that it is not: its writer lived when it closed it."""
     kill_in_the_quiet_time(place, b"./step-1.bin", ONE_FILE, place.directory)
@@ -248,7 +261,7 @@ def test_nobody_is_told_to_go_on_from_a_torn_file(place):
     first.kill()
     second = place.run(PYTHON, "-c", OVERWRITES, options=("-q", "--quiet-time", "100ms"))
     assert second.wait() == 0 and second.out == "holds 40000\n", second
-    assert "state.bin is torn: its writer ended while it was being written; the snapshot takes its place" in second.err, second
+    assert "state.bin is torn: its writer ended while it was being written; moved to" in second.err, second
     assert "To go on from them" not in second.err, second
 
 

@@ -194,11 +194,12 @@ static void test_prune_takes_only_what_a_trainer_would_take_for_a_checkpoint(voi
 		const char *path;
 		bool stays;
 	} rows[] = {
-		{"step_7", false},      {"step_8/optimizer", false},
-		{"epoch=3", false},     {"best/weights", true},
-		{"logs", true},         {"logs/tensorboard", true},
-		{".cache/1", true},     {".hub/refs/heads-2", true},
-		{"clone/refs/2", true}, {"step_1", true},
+		{"step_7", false},       {"step_8/optimizer", false},
+		{"epoch=3", false},      {"best/weights", true},
+		{"logs", true},          {"logs/tensorboard", true},
+		{".cache/1", true},      {".hub/refs/heads-2", true},
+		{"clone/refs/2", true},  {"step_1", true},
+		{"step_1/shards", true},
 	};
 	struct place *place = *state;
 
