@@ -63,7 +63,6 @@ json_t *detector_signatures_json(const struct detector *detector)
 	     family = family->next) {
 		json_t *known = family->parts    ? json_pack("{s:b}", "parts", true)
 				: family->stream ? json_pack("{s:b}", "stream", true)
-				: family->beside ? json_pack("{s:b}", "beside", true)
 				: family->with   ? json_pack("{s:s}", "with", family->with->name)
 						 : signature_to_json(&family->signature);
 
@@ -103,8 +102,7 @@ void detector_load_signatures(struct detector *detector, const json_t *json)
 		family->parts |= json_is_true(json_object_get(known, "parts"));
 		family->sure |= json_is_true(json_object_get(known, "sure"));
 		family->stream |= json_is_true(json_object_get(known, "stream"));
-		family->beside |= json_is_true(json_object_get(known, "beside"));
-		if (family->stream || family->beside)
+		if (family->stream)
 			family->sure = detector->table.keeps_apart = true;
 		load_siblings(detector, family, known);
 		signature_from_json(&family->signature, known);

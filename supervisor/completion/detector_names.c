@@ -282,45 +282,10 @@ static bool may_be_partner(const struct tracked_file *file, bool of_stream)
 	       !companion_file_is_best(file->path) && !companion_file_is_result(file->path);
 }
 
-/* What lies beside checkpoints is written beside the saves, and not in them, if it is written so
- * often again in a row although nothing of a checkpoint was. */
-#define BESIDE_TIMES 2
-
-/* How often in a row that was so; `before`: the index of its write before this one. */
-static unsigned count_alone(const struct detector *detector, const struct tracked_file *file,
-			    uint64_t before)
-{
-	const struct fixed_write *last = write_at(detector, before);
-
-	return before != UINT64_MAX && companion_file_is(file->path) &&
-			       last->work_writes == detector->work_writes
-		       ? last->alone + 1
-		       : 0;
-}
-
-/* From now on nothing waits for it, and it says nothing of the saves, nor has it. */
-static void keep_beside(struct detector *detector, struct tracked_file *file)
-{
-	struct family *led = detector_family_led_by(detector, file);
-
-	if (led)
-		signature_release(&led->signature);
-	for (size_t i = 0; i < DETECTOR_WRITES; i++)
-		if (detector->writes[i].name == file->name)
-			forget_write(detector, &detector->writes[i]);
-	checkpoint_table_keep_beside(&detector->table, file);
-}
-
 static void note_fixed_write(struct detector *detector, struct tracked_file *file, int64_t now_ms)
 {
 	uint64_t before = last_write_of(detector, file->name);
-	unsigned alone = count_alone(detector, file, before);
 	auto_free char *stream = NULL;
-
-	if (alone >= BESIDE_TIMES) {
-		keep_beside(detector, file);
-		return;
-	}
 
 	note_stream(detector, file, before != UINT64_MAX, now_ms);
 	if (*file->checkpoint->key)
@@ -341,8 +306,6 @@ static void note_fixed_write(struct detector *detector, struct tracked_file *fil
 		.pid = file->pid,
 		.best = companion_file_is_best(file->path),
 		.pairs = may_be_partner(file, stream != NULL),
-		.alone = alone,
-		.work_writes = detector->work_writes,
 	};
 }
 
@@ -491,7 +454,7 @@ void detector_note_number_written(struct detector *detector, struct checkpoint *
 	struct family *family = checkpoint->family;
 	struct save_round *round = &family->round;
 
-	if (family->beside || family->stream || family->parts)
+	if (family->stream || family->parts)
 		return;
 	if (round->number != checkpoint->number) {
 		if (detector_is_followed(detector, family, round->number))

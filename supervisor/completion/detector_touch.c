@@ -257,7 +257,7 @@ static void find_part_names(struct detector *detector, struct family *family)
 {
 	struct tracked_file *part = NULL;
 
-	if (family->lowest < 0 || family->lowest > 1 || family->beside || family->stream)
+	if (family->lowest < 0 || family->lowest > 1 || family->stream)
 		return;
 	each_checkpoint (checkpoint, &detector->table)
 		if (checkpoint->family == family && checkpoint->number == family->lowest &&
@@ -437,7 +437,6 @@ static struct tracked_file *touch(struct detector *detector, struct tracked_file
 		file->saves_at_open = detector->saves;
 	}
 	file->marks &= ~(unsigned)(FILE_WITNESSED | FILE_VALID | FILE_TEMPORARY | FILE_OF_MEMBER);
-	detector->work_writes += !companion_file_is(path);
 	if (checkpoint_name_is_temporary(path) ||
 	    profile_is_temporary_path(detector->profile, path))
 		file->marks |= FILE_TEMPORARY;

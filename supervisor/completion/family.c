@@ -48,19 +48,9 @@ struct family *checkpoint_table_family(struct checkpoint_table *table, const cha
 
 struct family *checkpoint_table_find_apart(const struct checkpoint_table *table, const char *path)
 {
-	auto_free char *name = NULL, *stream = NULL;
-	struct family *family;
+	auto_free char *stream = table->keeps_apart ? checkpoint_name_stream(path) : NULL;
+	struct family *family = stream ? checkpoint_table_find_family(table, stream) : NULL;
 
-	if (!table->keeps_apart)
-		return NULL;
-	name = checkpoint_name_final(path);
-	if (!name)
-		name = checkpoint_name_template(path);
-	family = checkpoint_table_find_family(table, name);
-	if (family && family->beside)
-		return family;
-	stream = checkpoint_name_stream(path);
-	family = stream ? checkpoint_table_find_family(table, stream) : NULL;
 	return family && family->stream ? family : NULL;
 }
 
@@ -171,17 +161,6 @@ static void note_left(struct checkpoint_table *table, struct checkpoint *fixed)
 		checkpoint_set_state(table, fixed, CHECKPOINT_EMPTY);
 }
 
-void checkpoint_table_keep_beside(struct checkpoint_table *table, struct tracked_file *file)
-{
-	auto_free char *template = checkpoint_name_template(file->path);
-	struct family *family = checkpoint_table_family(table, template);
-	struct checkpoint *fixed = file->checkpoint;
-
-	family->beside = family->sure = table->keeps_apart = true;
-	put_to_rest(table, file, family);
-	note_left(table, fixed);
-}
-
 void checkpoint_table_make_stream(struct checkpoint_table *table, struct family *family)
 {
 	struct checkpoint *fixed = checkpoint_table_fixed(table);
@@ -199,7 +178,7 @@ void checkpoint_table_make_stream(struct checkpoint_table *table, struct family 
 
 bool checkpoint_is_alone(const struct checkpoint *checkpoint)
 {
-	return checkpoint->family->stream || checkpoint->family->beside || checkpoint->added_to;
+	return checkpoint->family->stream || checkpoint->added_to;
 }
 
 /*
@@ -237,7 +216,7 @@ static bool may_be_together(const struct family *part, const struct family *last
 	return last->own_number == number &&
 	       (part->own_number < 0 || part->own_number == last->own_before) && leader != part &&
 	       leader != part->not_with && part != leader->not_with && leader->sure &&
-	       !leader->beside && !leader->stream;
+	       !leader->stream;
 }
 
 static const char *ending_of(const struct tracked_file *file)
@@ -302,7 +281,7 @@ void detector_find_siblings(struct detector *detector, struct tracked_file *file
 	struct checkpoint *own = file->checkpoint, *into;
 	struct family *part = file->kind, *last;
 
-	if (pid <= 0 || own->number < 0 || own->family != part || part->beside || part->stream ||
+	if (pid <= 0 || own->number < 0 || own->family != part || part->stream ||
 	    (part->own_number == own->number && part->own_pid == pid) || is_beside(file))
 		return;
 	last = find_last(detector, pid);
@@ -324,7 +303,7 @@ void detector_note_sibling(const struct detector *detector, const struct tracked
 	struct family *family = file->kind;
 	int64_t number = file->checkpoint->number;
 
-	if (pid <= 0 || number < 0 || family->beside || family->stream || is_beside(file))
+	if (pid <= 0 || number < 0 || family->stream || is_beside(file))
 		return;
 	if (number != family->own_number)
 		family->own_before = family->own_number;

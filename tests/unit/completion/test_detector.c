@@ -1202,26 +1202,15 @@ static const struct row rows[] = {
 		"r/20261127T220004-3fa2b1c9.npz; = busy; out r/20261127T220004-3fa2b1c9.npz"},
 	/* A page beside the saves, which is written anew all the time. */
 #define PAGE "O 1 5 web/index.html; C 1 5 web/index.html; "
-#define PAGE_RENAMED \
-	"O 1 5 web/index.html.tmp; C 1 5 web/index.html.tmp; kt web/index.html web/index.html.tmp; R 1 " \
-	"web/index.html.tmp web/index.html; "
 #define BOTH "O 1 3 a.pt; C 1 3 a.pt; O 1 3 b.pt; C 1 3 b.pt; "
-#define BESIDE PAGE BOTH "+600; " PAGE "+600; " PAGE "= busy; +600; " PAGE "= complete; "
-	{"a page that is written between the saves holds them up no longer, and is in the snapshots",
-		BESIDE "in a.pt; in b.pt; in web/index.html; +600; O 1 5 web/index.html; out web/index.html; in a.pt; replacing "
-		"no; C 1 5 web/index.html; = complete; in web/index.html; = nothing; +600; O 1 5 web/index.html; end 1 killed; job "
-		"failed; = torn; torn web/index.html; in a.pt; in b.pt"},
+#define BESIDE PAGE BOTH "+600; " PAGE "= busy; +600; " PAGE "= complete; "
+	{"a page that is written between the saves holds none up, and is in the snapshots",
+		BESIDE "in a.pt; in b.pt; in web/index.html; +600; O 1 5 web/index.html; in web/index.html; in a.pt; replacing "
+		"no; C 1 5 web/index.html; = nothing; in web/index.html; +600; O 1 5 web/index.html; end 1 killed; job "
+		"failed; = nothing; in web/index.html; in a.pt; in b.pt"},
 	{"... beside it, the fixed names are a set as before",
-		BESIDE "+5000; O 1 3 a.pt; C 1 3 a.pt; = busy; replacing yes; " PAGE "= complete; +400; out a.pt; O 1 3 b.pt; C 1 3 "
+		BESIDE "+5000; O 1 3 a.pt; C 1 3 a.pt; = busy; replacing yes; " PAGE "= busy; +400; out a.pt; O 1 3 b.pt; C 1 3 "
 		"b.pt; = complete; = nothing; in a.pt; in b.pt; in web/index.html"},
-	{"... it is known after a restart",
-		BESIDE "restart; O 1 3 a.pt; C 1 3 a.pt; +10; " PAGE "= complete; in web/index.html; out a.pt; O 1 3 b.pt; C 1 3 b.pt; = "
-		"complete; in a.pt"},
-	{"... renamed into place each time",
-		PAGE_RENAMED BOTH "+600; " PAGE_RENAMED "+600; " PAGE_RENAMED "= busy; +600; " PAGE_RENAMED "= complete; in a.pt; "
-		"in web/index.html; +600; O 1 5 web/index.html.tmp; in a.pt; replacing no; out web/index.html.tmp; C 1 5 "
-		"web/index.html.tmp; kt web/index.html web/index.html.tmp; R 1 web/index.html.tmp web/index.html; = complete; in "
-		"web/index.html; = nothing"},
 	{"a text that each save writes is of the set, however often",
 		BOTH FIXED(notes.json) "+5000; = complete; " BOTH "= busy; " FIXED(notes.json) "= complete; +5000; " BOTH "= busy; "
 		FIXED(notes.json) "= complete; +5000; " BOTH FIXED(notes.json) "= complete; +5000; " BOTH "= busy; out a.pt"},
