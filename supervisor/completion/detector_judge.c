@@ -54,19 +54,12 @@ static struct family *family_of(const struct detector *detector,
 	return leader ? detector_family_led_by(detector, leader) : NULL;
 }
 
-/* Of what was saved together with it, and no longer is. */
-static bool has_left(const struct checkpoint *checkpoint, const struct tracked_file *file)
-{
-	return file->kind != checkpoint->family && file->kind->with != checkpoint->family;
-}
-
 /* The best so far, and what was measured of a checkpoint, are no part of what a save has to have.
  */
 static bool may_be_missing(const struct checkpoint *checkpoint, const struct tracked_file *file)
 {
 	return companion_file_is_best(file->path) ||
-	       (*checkpoint->key &&
-		(companion_file_is_result(file->path) || has_left(checkpoint, file)));
+	       (*checkpoint->key && companion_file_is_result(file->path));
 }
 
 /* Its files that count, and of them those that may not be missing, unless there is nothing else.

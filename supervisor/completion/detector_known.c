@@ -21,19 +21,13 @@ static json_t *running_json(const struct detector *detector)
 	return list;
 }
 
-static struct family *load_sibling(struct detector *detector, const json_t *known, const char *key)
-{
-	const char *name = json_string_value(json_object_get(known, key));
-
-	return name && *name ? checkpoint_table_family(&detector->table, name) : NULL;
-}
-
 /* As from a store, where anything may stand: a part has no parts of its own. */
 static void load_siblings(struct detector *detector, struct family *family, const json_t *known)
 {
-	struct family *leader = load_sibling(detector, known, "with");
+	const char *name = json_string_value(json_object_get(known, "with"));
+	struct family *leader =
+		name && *name ? checkpoint_table_family(&detector->table, name) : NULL;
 
-	family->not_with = load_sibling(detector, known, "not_with");
 	if (!leader || leader == family || leader->with || family->leads)
 		return;
 	family->with = leader;
@@ -75,8 +69,6 @@ json_t *detector_signatures_json(const struct detector *detector)
 			json_object_set_new(known, "before", before);
 		if (behind)
 			json_object_set_new(known, "behind", behind);
-		if (family->not_with && (known || (known = json_object())))
-			json_object_set_new(known, "not_with", json_string(family->not_with->name));
 		if (known)
 			json_object_set_new(kinds, family->name, known);
 	}

@@ -130,8 +130,6 @@ static void note_number(struct detector *detector, struct checkpoint *checkpoint
 		count_own_kind(detector, checkpoint);
 	if (begun && family->highest >= 0 && checkpoint->number > family->highest) {
 		note_placed_whole(detector, checkpoint);
-		if (!other)
-			detector_judge_siblings(detector, family);
 		family->rising += checkpoint->number == family->highest + 1;
 		family->sure |=
 			checkpoint->number > family->highest + 1 || family->rising >= RISING_SURE;

@@ -8,9 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the last three numbers: how many may be written without the part. */
-#define DIFFERED_BITS 7u
-#define DIFFERED_MOST 1
 /* Between two files of one kind in one save; in quiet times. */
 #define PAUSES_MOST 10
 
@@ -187,7 +184,7 @@ bool checkpoint_is_alone(const struct checkpoint *checkpoint)
  * One save may be spread over directories: model/step_40.pt, optim/step_40.pt. A process that goes
  * on in another directory with the number that it wrote last goes on with that save. From then on
  * all files there are parts of the checkpoints of those numbers, which have their signature like
- * any other. A part leaves once two of the last three numbers were written in only one of the two.
+ * any other.
  */
 
 /* Measured of a checkpoint, or a copy of the best so far: in some saves only, and not at once. */
@@ -215,8 +212,7 @@ static bool may_be_together(const struct family *part, const struct family *last
 
 	return last->own_number == number &&
 	       (part->own_number < 0 || part->own_number == last->own_before) && leader != part &&
-	       leader != part->not_with && part != leader->not_with && leader->sure &&
-	       !leader->stream;
+	       leader->sure && !leader->stream;
 }
 
 static const char *ending_of(const struct tracked_file *file)
@@ -310,39 +306,4 @@ void detector_note_sibling(const struct detector *detector, const struct tracked
 	family->own_number = number;
 	family->own_pid = pid;
 	family->own_written = detector->generation;
-}
-
-static void leave(struct detector *detector, struct family *part)
-{
-	struct family *leader = part->with;
-
-	part->with = NULL;
-	part->not_with = leader;
-	part->highest = part->own_number;
-	part->sure = true;
-	part->differed = 0;
-	leader->leads = false;
-	for (const struct family *family = detector->table.families; family; family = family->next)
-		leader->leads |= family->with == leader;
-	each_checkpoint (checkpoint, &detector->table)
-		if (checkpoint->family == leader)
-			each_file (file, checkpoint)
-				if (file->kind == part)
-					signature_forget(&leader->signature, file->name);
-}
-
-void detector_judge_siblings(struct detector *detector, struct family *leader)
-{
-	int64_t number = leader->highest;
-
-	for (struct family *part = detector->table.families; part; part = part->next) {
-		if (part->with != leader)
-			continue;
-		part->differed =
-			(part->differed << 1 |
-			 ((part->own_number == number) != (leader->own_number == number))) &
-			DIFFERED_BITS;
-		if (__builtin_popcount(part->differed) > DIFFERED_MOST)
-			leave(detector, part);
-	}
 }

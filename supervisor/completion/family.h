@@ -69,11 +69,8 @@ struct family {
 	int once_pid;
 	int64_t once_ms;
 	/* its files are parts of the checkpoints of that kind, which were written together with
-	 * them under the same numbers (family.c); NULL: of its own. And the one that this turned
-	 * out wrong for. */
-	struct family *with, *not_with;
-	/* of the last three numbers, a bit for each that only one of it and `with` had */
-	unsigned differed;
+	 * them under the same numbers (family.c); NULL: of its own */
+	struct family *with;
 	/* the number that the shim saw written last to this directory, by whom, the one before it,
 	 * and the detector's generation then; -1: none yet */
 	int own_pid;
