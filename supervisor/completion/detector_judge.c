@@ -107,8 +107,8 @@ static enum signature_match match_all_names(const struct checkpoint *checkpoint)
 	if (*checkpoint->key || all->kinds[0].expected == 0)
 		return SIGNATURE_UNKNOWN;
 	names = list_files(checkpoint, &count);
-	return count == all->count &&
-			       signature_compare(all, all->kinds, names, count) == SIGNATURE_FULL
+	return count == all->count && signature_compare(all, all->kinds, names, count, NULL) ==
+					      SIGNATURE_FULL
 		       ? SIGNATURE_FULL
 		       : SIGNATURE_UNKNOWN;
 }
@@ -169,7 +169,7 @@ static enum signature_match match_signature(
 		return SIGNATURE_UNKNOWN;
 	if (!names)
 		return SIGNATURE_FEWER;
-	match = signature_compare(signature, *kind, names, count);
+	match = signature_compare(signature, *kind, names, count, NULL);
 	if (match != SIGNATURE_FULL)
 		return match;
 	/* What was written together once may have been half of it, if other names are known. */
@@ -385,13 +385,15 @@ size_t detector_count_missing(const struct checkpoint *checkpoint)
 	const struct signature *signature = &checkpoint->family->signature;
 	auto_free struct named_file *names = NULL;
 	const struct known_kind *kind;
-	size_t count;
+	size_t count, missing = 0;
 
 	if (!*checkpoint->key || checkpoint->state == CHECKPOINT_COMPLETE)
 		return 0;
 	names = list_files(checkpoint, &count);
 	kind = signature_kind_of(signature, names, count);
-	return kind ? signature_missing(signature, kind, names, count) : 0;
+	if (kind)
+		(void)signature_compare(signature, kind, names, count, &missing);
+	return missing;
 }
 
 /* Would it stand beside older files of its set? Of the fixed names that may be one set, only some

@@ -60,15 +60,14 @@ json_t *detector_signatures_json(const struct detector *detector)
 				: family->with   ? json_pack("{s:s}", "with", family->with->name)
 						 : signature_to_json(&family->signature);
 
-		json_t *before = signature_to_json(&family->before);
-		json_t *behind = signature_to_json(&family->behind);
+		json_t *partners = signature_to_json(&family->partners);
 
-		if ((before || behind) && !known)
+		if (partners && !known)
 			known = json_object();
-		if (before)
-			json_object_set_new(known, "before", before);
-		if (behind)
-			json_object_set_new(known, "behind", behind);
+		if (partners)
+			json_object_set_new(known, "partners", partners);
+		if (known && family->sure)
+			json_object_set_new(known, "sure", json_true());
 		if (known)
 			json_object_set_new(kinds, family->name, known);
 	}
@@ -98,8 +97,7 @@ void detector_load_signatures(struct detector *detector, const json_t *json)
 			family->sure = detector->table.keeps_apart = true;
 		load_siblings(detector, family, known);
 		signature_from_json(&family->signature, known);
-		signature_from_json(&family->before, json_object_get(known, "before"));
-		signature_from_json(&family->behind, json_object_get(known, "behind"));
+		signature_from_json(&family->partners, json_object_get(known, "partners"));
 	}
 }
 
@@ -131,17 +129,6 @@ json_t *detector_known_json(const struct detector *detector)
 	json_t *known = json_object();
 	json_t *signatures = detector_signatures_json(detector);
 
-	/* What a manifest does not say: was it seen only once; does its number count checkpoints?
-	 */
-	for (const struct family *family = detector->table.families; family;
-	     family = family->next) {
-		json_t *kind = json_object_get(signatures, family->name);
-
-		if (kind && family->signature.kinds[0].learned == 1)
-			json_object_set_new(kind, "once", json_true());
-		if (kind && family->sure)
-			json_object_set_new(kind, "sure", json_true());
-	}
 	if (signatures)
 		json_object_set_new(known, "signatures", signatures);
 	json_object_set_new(known, "rest", rest_json(detector, true));

@@ -231,8 +231,7 @@ bool detector_may_be_one_set(const struct detector *detector, const struct track
 static void forget_write(struct detector *detector, struct fixed_write *write)
 {
 	for (struct family *family = detector->table.families; family; family = family->next)
-		if (signature_has(&family->signature, write->name))
-			signature_forget(&family->signature, write->name);
+		signature_forget(&family->signature, write->name);
 	write->name = WRITE_RENAMED;
 }
 
@@ -366,20 +365,10 @@ static bool is_nearer(int64_t pause_ms, int64_t other_ms)
 	return pause_ms * NEAR_NUM < other_ms * NEAR_DEN;
 }
 
-/* What was learned of one side, before the number or behind it, from one save. */
-struct side {
-	struct named_file *names;
-	size_t count;
-	int64_t lag_ms; /* the longest */
-};
-
-static void note_partner(const struct detector *detector, struct side *side,
-			 const struct visit *visit, int64_t lag_ms)
+/* A partner's name in the signature: odd, if it comes before the number. */
+static uint64_t partner_name(uint64_t name, bool before)
 {
-	if (lag_ms > LAG_MOST * detector->quiet_ms)
-		return;
-	side->names[side->count++] = (struct named_file){visit->name, 0};
-	side->lag_ms = lag_ms > side->lag_ms ? lag_ms : side->lag_ms;
+	return before ? name | 1 : name & ~UINT64_C(1);
 }
 
 /* The next number is begun at `next_ms`. What came nearer behind the number than before the next
@@ -389,9 +378,9 @@ static void learn_partners(const struct detector *detector, struct family *famil
 	const struct save_round *round = &family->round;
 	uint64_t first = first_write(detector), most = detector->write_count - first + 1;
 	auto_free struct visit *visits = memory_new(most * sizeof(*visits));
-	auto_free struct named_file *names = memory_new(2 * most * sizeof(*names));
-	struct side before = {.names = names}, behind = {.names = names + most};
-	size_t visited = 0;
+	auto_free struct named_file *names = memory_new(most * sizeof(*names));
+	size_t visited = 0, count = 0;
+	int64_t longest_ms = 0;
 
 	for (uint64_t i = detector->write_count; i > first; i--) {
 		const struct fixed_write *write = write_at(detector, i - 1);
@@ -406,27 +395,32 @@ static void learn_partners(const struct detector *detector, struct family *famil
 			visit->first_ms > round->last_ms ? visit->first_ms - round->last_ms : 0;
 		int64_t before_ms = next_ms > visit->last_ms ? next_ms - visit->last_ms : 0;
 
-		if (is_nearer(behind_ms, before_ms))
-			note_partner(detector, &behind, visit, behind_ms);
-		else if (visit->writes == 1 && is_nearer(before_ms, behind_ms))
-			note_partner(detector, &before, visit, before_ms);
+		bool behind = is_nearer(behind_ms, before_ms);
+		bool before = visit->writes == 1 && is_nearer(before_ms, behind_ms);
+		int64_t lag_ms = behind ? behind_ms : before_ms;
+
+		if (!(behind || before) || lag_ms > LAG_MOST * detector->quiet_ms)
+			continue;
+		names[count++] = (struct named_file){partner_name(visit->name, before), 0};
+		longest_ms = lag_ms > longest_ms ? lag_ms : longest_ms;
 	}
-	signature_learn(&family->before, round->number, before.names, before.count, before.lag_ms);
-	signature_learn(&family->behind, round->number, behind.names, behind.count, behind.lag_ms);
+	signature_learn(&family->partners, round->number, names, count, longest_ms);
 }
 
-/* NULL: it is not remembered. */
-static const struct fixed_write *last_write(const struct detector *detector, uint64_t name)
+/* Of the partner; NULL: it is not remembered. */
+static const struct fixed_write *last_write(const struct detector *detector, uint64_t partner)
 {
-	uint64_t last = last_write_of(detector, name);
-
-	return last == UINT64_MAX ? NULL : write_at(detector, last);
+	for (uint64_t i = detector->write_count; i > first_write(detector); i--)
+		if ((write_at(detector, i - 1)->name | 1) == (partner | 1))
+			return write_at(detector, i - 1);
+	return NULL;
 }
 
-/* Has the name been written since the number was begun? */
-static bool is_here(const struct detector *detector, const struct save_round *round, uint64_t name)
+/* Has it been written since the number was begun? */
+static bool is_here(const struct detector *detector, const struct save_round *round,
+		    uint64_t partner)
 {
-	const struct fixed_write *last = last_write(detector, name);
+	const struct fixed_write *last = last_write(detector, partner);
 
 	return last && is_since(round, last);
 }
@@ -438,10 +432,10 @@ bool detector_is_followed(const struct detector *detector, const struct family *
 
 	if (number != round->number)
 		return number == family->followed;
-	for (size_t i = 0; i < family->behind.count && !round->said; i++) {
-		const struct known_name *name = &family->behind.names[i];
+	for (size_t i = 0; i < family->partners.count && !round->said; i++) {
+		const struct known_name *name = &family->partners.names[i];
 
-		if (signature_expects(&family->behind, name) &&
+		if (!(name->hash & 1) && signature_expects(&family->partners, name) &&
 		    !is_here(detector, round, name->hash))
 			return false;
 	}
@@ -468,35 +462,35 @@ void detector_note_number_written(struct detector *detector, struct checkpoint *
 }
 
 static bool is_being_written(const struct detector *detector, const struct save_round *round,
-			     uint64_t name)
+			     uint64_t partner)
 {
 	const struct checkpoint *fixed = checkpoint_table_find_key(&detector->table, "");
 
 	if (!fixed || fixed->state != CHECKPOINT_UNDER_WAY)
 		return false;
 	each_file (file, fixed)
-		if (file->name == name && (file->marks & FILE_FRESH) &&
+		if ((file->name | 1) == (partner | 1) && (file->marks & FILE_FRESH) &&
 		    file->begun_ms >= round->begun_ms)
 			return true;
 	return false;
 }
 
-/* Until when the names of one side, or the number behind them, may come; 0: all are there, or their
- * time does not run. */
+/* Until when the partners, or the number behind them, may come; 0: all are there, or their time
+ * does not run. */
 static int64_t expected_until_ms(const struct detector *detector, const struct family *family,
-				 bool before, int64_t now_ms)
+				 int64_t now_ms)
 {
-	const struct signature *side = before ? &family->before : &family->behind;
+	const struct signature *partners = &family->partners;
 	const struct save_round *round = &family->round;
-	int64_t wait_ms = verdict_partner_ms(detector->quiet_ms, side->kinds[0].pause_ms),
+	int64_t wait_ms = verdict_partner_ms(detector->quiet_ms, partners->kinds[0].pause_ms),
 		until_ms = 0;
 
-	for (size_t i = 0; i < side->count; i++) {
-		uint64_t name = side->names[i].hash;
-		bool here = is_here(detector, round, name);
+	for (size_t i = 0; i < partners->count; i++) {
+		uint64_t name = partners->names[i].hash;
+		bool before = name & 1, here = is_here(detector, round, name);
 		int64_t at_ms = 0;
 
-		if (!signature_expects(side, &side->names[i]))
+		if (!signature_expects(partners, &partners->names[i]))
 			continue;
 		if (before && here)
 			at_ms = last_write(detector, name)->ms + wait_ms;
@@ -515,12 +509,12 @@ int64_t detector_partners_until_ms(const struct detector *detector, int64_t now_
 
 	if (detector->job_end != JOB_END_NOT_YET)
 		return 0;
-	for (const struct family *family = detector->table.families; family; family = family->next)
-		for (int before = 0; before < 2; before++) {
-			int64_t at_ms = expected_until_ms(detector, family, before, now_ms);
+	for (const struct family *family = detector->table.families; family;
+	     family = family->next) {
+		int64_t at_ms = expected_until_ms(detector, family, now_ms);
 
-			until_ms = at_ms > until_ms ? at_ms : until_ms;
-		}
+		until_ms = at_ms > until_ms ? at_ms : until_ms;
+	}
 	return until_ms > now_ms ? until_ms : 0;
 }
 

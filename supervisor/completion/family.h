@@ -41,7 +41,7 @@ struct family {
 	/* The partners of its numbers: the fixed names that each save writes before its number (an
 	 * `optimizer.pt`) and behind it (a pointer, `last_checkpoint`). The checkpoint is complete
 	 * without them, but the save goes on. pause_ms: the longest time between the two. */
-	struct signature before, behind;
+	struct signature partners;
 	struct save_round round;
 	/* the newest number but that one which had all that were expected behind it; -1: none yet
 	 */

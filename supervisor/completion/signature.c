@@ -310,10 +310,10 @@ static size_t count_absent(const struct absent *absent)
 
 enum signature_match signature_compare(const struct signature *signature,
 				       const struct known_kind *kind, struct named_file *files,
-				       size_t count)
+				       size_t count, size_t *missing)
 {
 	struct absent absent = {0};
-	size_t known = 0;
+	size_t known = 0, lacking = 0;
 	bool smaller = false;
 
 	if (kind->expected == 0)
@@ -325,13 +325,16 @@ enum signature_match signature_compare(const struct signature *signature,
 
 		if (&signature->kinds[name->kind] != kind)
 			continue;
-		if (signature_expects(signature, name) && !file)
-			return SIGNATURE_FEWER;
+		lacking += signature_expects(signature, name) && !file;
 		known += file != NULL;
 		if (!file)
 			note_absent(&absent, kind, name);
 		smaller |= file && is_cut_off(file->size, name->size);
 	}
+	if (missing)
+		*missing = lacking;
+	if (lacking > 0)
+		return SIGNATURE_FEWER;
 	if (count_absent(&absent) > count - known)
 		return SIGNATURE_OTHER;
 	return smaller ? SIGNATURE_SMALLER : SIGNATURE_FULL;
@@ -353,7 +356,7 @@ const struct known_kind *signature_kind_of(const struct signature *signature,
 		often = !often && kind->learned > 1 ? kind : often;
 		if (!has_any(signature, i, files, count))
 			continue;
-		match = signature_compare(signature, kind, files, count);
+		match = signature_compare(signature, kind, files, count, NULL);
 		if (!found || match < least) {
 			found = kind;
 			least = match;
@@ -371,19 +374,6 @@ void signature_forget(struct signature *signature, uint64_t hash)
 	signature->kinds[name->kind].pause_ms = 0;
 	*name = signature->names[--signature->count];
 	sort_names(signature);
-}
-
-size_t signature_missing(const struct signature *signature, const struct known_kind *kind,
-			 struct named_file *files, size_t count)
-{
-	size_t missing = 0;
-
-	sort_files(files, count);
-	for (size_t i = 0; i < signature->count; i++)
-		missing += &signature->kinds[signature->names[i].kind] == kind &&
-			   signature_expects(signature, &signature->names[i]) &&
-			   !find_hash(files, count, sizeof(*files), signature->names[i].hash);
-	return missing;
 }
 
 /* NULL: nothing is expected, or too much to keep. */
@@ -406,7 +396,7 @@ static json_t *kind_to_json(const struct signature *signature, size_t kind)
 	}
 	json = json_pack("{s:o, s:I}", "names", names, "pause_ms",
 			 (json_int_t)signature->kinds[kind].pause_ms);
-	if (signature->several && signature->kinds[kind].learned == 1)
+	if (signature->kinds[kind].learned == 1)
 		json_object_set_new(json, "once", json_true());
 	return json;
 }

@@ -157,7 +157,8 @@ static bool run(const struct row *row)
 				*list++ = '\0';
 			count = parse_files(list, files);
 			kind = signature_kind_of(&signature, files, count);
-			match = matches[kind ? signature_compare(&signature, kind, files, count)
+			match = matches[kind ? signature_compare(&signature, kind, files, count,
+								 NULL)
 					     : SIGNATURE_UNKNOWN];
 			if (!text_equal(match, expected)) {
 				print_error("%s: %s, not %s (%s)\n", row->name, match, expected,
@@ -264,9 +265,9 @@ static void test_hostile_json(void **state)
 			failed++;
 		}
 		/* It can be used, whatever it is. */
-		(void)signature_compare(&signature, signature.kinds, &file, 1);
+		(void)signature_compare(&signature, signature.kinds, &file, 1, NULL);
 		signature_learn(&signature, 1, &file, 1, 10);
-		assert_int_not_equal(signature_compare(&signature, signature.kinds, &file, 1),
+		assert_int_not_equal(signature_compare(&signature, signature.kinds, &file, 1, NULL),
 				     SIGNATURE_UNKNOWN);
 		signature_release(&signature);
 	}
@@ -281,9 +282,9 @@ static void learn_many(struct signature *signature, uint64_t count)
 		files[i] = (struct named_file){i * 0x9e3779b97f4a7c15, i};
 	signature_learn(signature, 1, files, count, 0);
 	assert_int_equal(signature->kinds[0].expected, count);
-	assert_int_equal(signature_compare(signature, signature->kinds, files, count),
+	assert_int_equal(signature_compare(signature, signature->kinds, files, count, NULL),
 			 SIGNATURE_FULL);
-	assert_int_equal(signature_compare(signature, signature->kinds, files, count - 1),
+	assert_int_equal(signature_compare(signature, signature->kinds, files, count - 1, NULL),
 			 SIGNATURE_FEWER);
 	free(files);
 }
