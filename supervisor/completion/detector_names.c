@@ -264,8 +264,9 @@ static void note_stream(struct detector *detector, const struct tracked_file *fi
 	family->parts |= again;
 	family->once += !again;
 	/* In the midst of a first save, all names are new. */
-	if (family->once < STREAM_LEAST || now_ms - fixed->since_ms < least_ms ||
-	    detector->written_again_ms <= fixed->since_ms)
+	if (!family->stream &&
+	    (family->once < STREAM_LEAST || now_ms - fixed->since_ms < least_ms ||
+	     detector->written_again_ms <= fixed->since_ms))
 		return;
 	checkpoint_table_make_stream(&detector->table, family);
 	for (size_t i = 0; i < DETECTOR_WRITES; i++)

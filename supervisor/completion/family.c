@@ -107,38 +107,20 @@ void checkpoint_table_join_parts(struct checkpoint_table *table, struct family *
 	}
 }
 
-/* What is known of the checkpoint is known of its file. */
-static void move_apart(struct checkpoint_table *table, struct tracked_file *file,
-		       struct family *family)
-{
-	struct checkpoint *from = file->checkpoint,
-			  *to = checkpoint_table_apart(table, family, file->path);
-
-	checkpoint_set_state(table, to, from->state);
-	to->reason = from->reason;
-	to->begun_ms = file->begun_ms;
-	to->last_ms = from->last_ms;
-	to->stalled_ms = from->stalled_ms;
-	to->save = from->save;
-	to->changed = from->changed;
-	for (size_t i = 0; i < from->writer_count; i++)
-		checkpoint_add_writer(to, from->writers[i]);
-	checkpoint_table_put(table, file, to);
-}
-
-/* Puts a fixed name that is told apart at rest, if it is closed. */
+/* The fixed name is whole, and from now on a checkpoint of its own. */
 static void put_to_rest(struct checkpoint_table *table, struct tracked_file *file,
 			struct family *family)
 {
-	bool closed = (file->marks & FILE_WITNESSED) && !(file->marks & FILE_TORN);
+	const struct checkpoint *fixed = file->checkpoint;
+	struct checkpoint *own = checkpoint_table_apart(table, family, file->path);
 
-	if (closed)
-		file->marks &= ~(unsigned)(FILE_FRESH | FILE_WRITTEN);
-	move_apart(table, file, family);
-	if (file->marks & FILE_TORN)
-		checkpoint_set_state(table, file->checkpoint, CHECKPOINT_TORN);
-	else if (!(file->marks & FILE_FRESH))
-		checkpoint_set_state(table, file->checkpoint, CHECKPOINT_COMPLETE);
+	file->marks &= ~(unsigned)(FILE_FRESH | FILE_WRITTEN);
+	checkpoint_set_state(table, own, CHECKPOINT_COMPLETE);
+	own->reason = fixed->reason;
+	own->begun_ms = file->begun_ms;
+	own->last_ms = fixed->last_ms;
+	own->save = fixed->save;
+	checkpoint_table_put(table, file, own);
 }
 
 /* The fixed names have been still since the last write to one that is left. */
@@ -167,7 +149,8 @@ void checkpoint_table_make_stream(struct checkpoint_table *table, struct family 
 		auto_free char *stream = checkpoint_name_stream(file->path);
 
 		next = file->sibling;
-		if (stream && text_equal(stream, family->name))
+		if (stream && text_equal(stream, family->name) &&
+		    (file->marks & (FILE_WITNESSED | FILE_TORN)) == FILE_WITNESSED)
 			put_to_rest(table, file, family);
 	}
 	note_left(table, fixed);
