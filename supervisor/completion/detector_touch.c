@@ -97,37 +97,11 @@ static bool have_name_in_common(const struct checkpoint *one, const struct check
 	return false;
 }
 
-/* Is it none of what `checkpoint` counts on from: a file of another kind, which may be there once?
- */
-static bool is_of_other_kind(const struct checkpoint *other, const struct checkpoint *checkpoint)
-{
-	return other && other->family->signature.several && !have_name_in_common(other, checkpoint);
-}
-
-/* A number is begun that is lower than that of another kind: its own kind's count. */
-static void count_own_kind(const struct detector *detector, const struct checkpoint *begun)
-{
-	struct family *family = begun->family;
-
-	family->lowest = family->highest = -1;
-	each_checkpoint (other, &detector->table) {
-		if (other == begun || other->family != family || is_of_other_kind(other, begun))
-			continue;
-		if (other->number > family->highest)
-			family->highest = other->number;
-		if (family->lowest < 0 || other->number < family->lowest)
-			family->lowest = other->number;
-	}
-}
-
 /* A write to a number that the family did not have, or had before. */
 static void note_number(struct detector *detector, struct checkpoint *checkpoint, bool begun)
 {
 	struct family *family = checkpoint->family;
-	bool other = begun && is_of_other_kind(find_before(detector, checkpoint), checkpoint);
 
-	if (other && checkpoint->number < family->highest)
-		count_own_kind(detector, checkpoint);
 	if (begun && family->highest >= 0 && checkpoint->number > family->highest) {
 		note_placed_whole(detector, checkpoint);
 		family->rising += checkpoint->number == family->highest + 1;

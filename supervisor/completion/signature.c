@@ -388,7 +388,7 @@ static json_t *kind_to_json(const struct signature *signature, size_t kind)
 	}
 	json = json_pack("{s:o, s:I}", "names", names, "pause_ms",
 			 (json_int_t)signature->kinds[kind].pause_ms);
-	if (signature->kinds[kind].learned == 1)
+	if (signature->several && signature->kinds[kind].learned == 1)
 		json_object_set_new(json, "once", json_true());
 	return json;
 }

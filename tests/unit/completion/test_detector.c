@@ -750,10 +750,6 @@ static const struct row rows[] = {
 		SAVES(300) "= complete; +20000; O 1 3 step_400.ema; C 1 3 step_400.ema; +5000; = busy; " SAVES(400)
 		"= complete; +20000; O 1 3 step_500.ema; C 1 3 step_500.ema; O 1 3 step_500.pt; C 1 3 step_500.pt; O 1 3 "
 		"step_500.opt; C 1 3 step_500.opt; = complete; +20000; " SAVES(600) "= busy; out step_600.opt"},
-	{"... numbers by no word count on although one of another kind is higher",
-		"O 1 3 vocab_32000.json; C 1 3 vocab_32000.json; +1000; = complete; O 1 3 model_100.pkl; C 1 3 "
-		"model_100.pkl; +1000; = complete; O 1 3 model_200.pkl; C 1 3 model_200.pkl; = complete; step 200; "
-		"O 1 3 model_100.pkl; C 1 3 model_100.pkl; = complete; in model_100.pkl; step 100"},
 	{"... nor do they name parts if it was written at another time",
 		"O 1 3 pca_256.pkl; C 1 3 pca_256.pkl; +1000; = complete; +20000; O 1 3 model_1.pkl; C 1 3 "
 		"model_1.pkl; +1000; = complete; step 1; +20000; O 1 3 model_2.pkl; out model_2.pkl; in "
