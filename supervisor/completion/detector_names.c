@@ -36,11 +36,13 @@ static const struct fixed_write *write_at(const struct detector *detector, uint6
 	return &detector->writes[index % DETECTOR_WRITES];
 }
 
-/* Of the last one of the name; UINT64_MAX: it is not remembered. */
+/* Of the last one of the name, or of the partner (partner_name()); UINT64_MAX: it is not
+ * remembered.
+ */
 static uint64_t last_write_of(const struct detector *detector, uint64_t name)
 {
 	for (uint64_t i = detector->write_count; i > first_write(detector); i--)
-		if (write_at(detector, i - 1)->name == name)
+		if ((write_at(detector, i - 1)->name | 1) == (name | 1))
 			return i - 1;
 	return UINT64_MAX;
 }
@@ -395,7 +397,6 @@ static void learn_partners(const struct detector *detector, struct family *famil
 		int64_t behind_ms =
 			visit->first_ms > round->last_ms ? visit->first_ms - round->last_ms : 0;
 		int64_t before_ms = next_ms > visit->last_ms ? next_ms - visit->last_ms : 0;
-
 		bool behind = is_nearer(behind_ms, before_ms);
 		bool before = visit->writes == 1 && is_nearer(before_ms, behind_ms);
 		int64_t lag_ms = behind ? behind_ms : before_ms;
@@ -411,10 +412,9 @@ static void learn_partners(const struct detector *detector, struct family *famil
 /* Of the partner; NULL: it is not remembered. */
 static const struct fixed_write *last_write(const struct detector *detector, uint64_t partner)
 {
-	for (uint64_t i = detector->write_count; i > first_write(detector); i--)
-		if ((write_at(detector, i - 1)->name | 1) == (partner | 1))
-			return write_at(detector, i - 1);
-	return NULL;
+	uint64_t last = last_write_of(detector, partner);
+
+	return last == UINT64_MAX ? NULL : write_at(detector, last);
 }
 
 /* Has it been written since the number was begun? */
