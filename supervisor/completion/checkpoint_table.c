@@ -52,8 +52,7 @@ void checkpoint_table_release(struct checkpoint_table *table)
 	for (struct family *family = table->families, *next; family; family = next) {
 		next = family->next;
 		signature_release(&family->signature);
-		signature_release(&family->before);
-		signature_release(&family->behind);
+		signature_release(&family->partners);
 		free(family->name);
 		free(family->taught_by);
 		free(family);

@@ -174,7 +174,7 @@ struct checkpoint_table {
 	struct family *families;
 	/* the number of the report that is handed in, or of the next one; set by whoever does it */
 	uint64_t position;
-	bool keeps_apart; /* one of the families is beside, a stream, or of parts */
+	bool keeps_apart; /* one of the families is a stream, or of parts */
 };
 
 /* All checkpoints, the newest first; those that are under way, of which there are few, the one that

@@ -59,10 +59,6 @@ struct fixed_write {
 	int pid;
 	bool best;  /* companion_file_is_best() */
 	bool pairs; /* it may be a partner of numbers */
-	/* of what lies beside checkpoints: how often in a row it was written although nothing else
-	 * was, and struct detector's work_writes then */
-	unsigned alone;
-	uint64_t work_writes;
 };
 
 /* What is asked about a file. Each may be NULL: then no file is known to grow, to be gone, or to be
@@ -115,10 +111,8 @@ struct detector {
 	int64_t left_out_ms, left_out_number;
 	/* last write to an ordinary file */
 	int64_t last_ms;
-	/* a file was written that is none beside checkpoints (file_patterns.h), and how often such
-	 * were */
+	/* a file was written that is none beside checkpoints (file_patterns.h) */
 	bool wrote_checkpoint;
-	uint64_t work_writes;
 	int64_t request_ms;
 	/* How long this process was stalled, in all: that does not count as quiet time, nor as a
 	 * pause between two files of a save. Set before the events that were queued meanwhile are

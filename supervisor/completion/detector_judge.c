@@ -54,19 +54,12 @@ static struct family *family_of(const struct detector *detector,
 	return leader ? detector_family_led_by(detector, leader) : NULL;
 }
 
-/* Of what was saved together with it, and no longer is. */
-static bool has_left(const struct checkpoint *checkpoint, const struct tracked_file *file)
-{
-	return file->kind != checkpoint->family && file->kind->with != checkpoint->family;
-}
-
 /* The best so far, and what was measured of a checkpoint, are no part of what a save has to have.
  */
 static bool may_be_missing(const struct checkpoint *checkpoint, const struct tracked_file *file)
 {
 	return companion_file_is_best(file->path) ||
-	       (*checkpoint->key &&
-		(companion_file_is_result(file->path) || has_left(checkpoint, file)));
+	       (*checkpoint->key && companion_file_is_result(file->path));
 }
 
 /* Its files that count, and of them those that may not be missing, unless there is nothing else.
@@ -114,8 +107,8 @@ static enum signature_match match_all_names(const struct checkpoint *checkpoint)
 	if (*checkpoint->key || all->kinds[0].expected == 0)
 		return SIGNATURE_UNKNOWN;
 	names = list_files(checkpoint, &count);
-	return count == all->count &&
-			       signature_compare(all, all->kinds, names, count) == SIGNATURE_FULL
+	return count == all->count && signature_compare(all, all->kinds, names, count, NULL) ==
+					      SIGNATURE_FULL
 		       ? SIGNATURE_FULL
 		       : SIGNATURE_UNKNOWN;
 }
@@ -176,7 +169,7 @@ static enum signature_match match_signature(
 		return SIGNATURE_UNKNOWN;
 	if (!names)
 		return SIGNATURE_FEWER;
-	match = signature_compare(signature, *kind, names, count);
+	match = signature_compare(signature, *kind, names, count, NULL);
 	if (match != SIGNATURE_FULL)
 		return match;
 	/* What was written together once may have been half of it, if other names are known. */
@@ -392,13 +385,15 @@ size_t detector_count_missing(const struct checkpoint *checkpoint)
 	const struct signature *signature = &checkpoint->family->signature;
 	auto_free struct named_file *names = NULL;
 	const struct known_kind *kind;
-	size_t count;
+	size_t count, missing = 0;
 
 	if (!*checkpoint->key || checkpoint->state == CHECKPOINT_COMPLETE)
 		return 0;
 	names = list_files(checkpoint, &count);
 	kind = signature_kind_of(signature, names, count);
-	return kind ? signature_missing(signature, kind, names, count) : 0;
+	if (kind)
+		(void)signature_compare(signature, kind, names, count, &missing);
+	return missing;
 }
 
 /* Would it stand beside older files of its set? Of the fixed names that may be one set, only some

@@ -36,11 +36,13 @@ static const struct fixed_write *write_at(const struct detector *detector, uint6
 	return &detector->writes[index % DETECTOR_WRITES];
 }
 
-/* Of the last one of the name; UINT64_MAX: it is not remembered. */
+/* Of the last one of the name, or of the partner (partner_name()); UINT64_MAX: it is not
+ * remembered.
+ */
 static uint64_t last_write_of(const struct detector *detector, uint64_t name)
 {
 	for (uint64_t i = detector->write_count; i > first_write(detector); i--)
-		if (write_at(detector, i - 1)->name == name)
+		if ((write_at(detector, i - 1)->name | 1) == (name | 1))
 			return i - 1;
 	return UINT64_MAX;
 }
@@ -231,8 +233,7 @@ bool detector_may_be_one_set(const struct detector *detector, const struct track
 static void forget_write(struct detector *detector, struct fixed_write *write)
 {
 	for (struct family *family = detector->table.families; family; family = family->next)
-		if (signature_has(&family->signature, write->name))
-			signature_forget(&family->signature, write->name);
+		signature_forget(&family->signature, write->name);
 	write->name = WRITE_RENAMED;
 }
 
@@ -265,8 +266,9 @@ static void note_stream(struct detector *detector, const struct tracked_file *fi
 	family->parts |= again;
 	family->once += !again;
 	/* In the midst of a first save, all names are new. */
-	if (family->once < STREAM_LEAST || now_ms - fixed->since_ms < least_ms ||
-	    detector->written_again_ms <= fixed->since_ms)
+	if (!family->stream &&
+	    (family->once < STREAM_LEAST || now_ms - fixed->since_ms < least_ms ||
+	     detector->written_again_ms <= fixed->since_ms))
 		return;
 	checkpoint_table_make_stream(&detector->table, family);
 	for (size_t i = 0; i < DETECTOR_WRITES; i++)
@@ -282,45 +284,10 @@ static bool may_be_partner(const struct tracked_file *file, bool of_stream)
 	       !companion_file_is_best(file->path) && !companion_file_is_result(file->path);
 }
 
-/* What lies beside checkpoints is written beside the saves, and not in them, if it is written so
- * often again in a row although nothing of a checkpoint was. */
-#define BESIDE_TIMES 2
-
-/* How often in a row that was so; `before`: the index of its write before this one. */
-static unsigned count_alone(const struct detector *detector, const struct tracked_file *file,
-			    uint64_t before)
-{
-	const struct fixed_write *last = write_at(detector, before);
-
-	return before != UINT64_MAX && companion_file_is(file->path) &&
-			       last->work_writes == detector->work_writes
-		       ? last->alone + 1
-		       : 0;
-}
-
-/* From now on nothing waits for it, and it says nothing of the saves, nor has it. */
-static void keep_beside(struct detector *detector, struct tracked_file *file)
-{
-	struct family *led = detector_family_led_by(detector, file);
-
-	if (led)
-		signature_release(&led->signature);
-	for (size_t i = 0; i < DETECTOR_WRITES; i++)
-		if (detector->writes[i].name == file->name)
-			forget_write(detector, &detector->writes[i]);
-	checkpoint_table_keep_beside(&detector->table, file);
-}
-
 static void note_fixed_write(struct detector *detector, struct tracked_file *file, int64_t now_ms)
 {
 	uint64_t before = last_write_of(detector, file->name);
-	unsigned alone = count_alone(detector, file, before);
 	auto_free char *stream = NULL;
-
-	if (alone >= BESIDE_TIMES) {
-		keep_beside(detector, file);
-		return;
-	}
 
 	note_stream(detector, file, before != UINT64_MAX, now_ms);
 	if (*file->checkpoint->key)
@@ -341,8 +308,6 @@ static void note_fixed_write(struct detector *detector, struct tracked_file *fil
 		.pid = file->pid,
 		.best = companion_file_is_best(file->path),
 		.pairs = may_be_partner(file, stream != NULL),
-		.alone = alone,
-		.work_writes = detector->work_writes,
 	};
 }
 
@@ -403,20 +368,10 @@ static bool is_nearer(int64_t pause_ms, int64_t other_ms)
 	return pause_ms * NEAR_NUM < other_ms * NEAR_DEN;
 }
 
-/* What was learned of one side, before the number or behind it, from one save. */
-struct side {
-	struct named_file *names;
-	size_t count;
-	int64_t lag_ms; /* the longest */
-};
-
-static void note_partner(const struct detector *detector, struct side *side,
-			 const struct visit *visit, int64_t lag_ms)
+/* A partner's name in the signature: odd, if it comes before the number. */
+static uint64_t partner_name(uint64_t name, bool before)
 {
-	if (lag_ms > LAG_MOST * detector->quiet_ms)
-		return;
-	side->names[side->count++] = (struct named_file){visit->name, 0};
-	side->lag_ms = lag_ms > side->lag_ms ? lag_ms : side->lag_ms;
+	return before ? name | 1 : name & ~UINT64_C(1);
 }
 
 /* The next number is begun at `next_ms`. What came nearer behind the number than before the next
@@ -426,9 +381,9 @@ static void learn_partners(const struct detector *detector, struct family *famil
 	const struct save_round *round = &family->round;
 	uint64_t first = first_write(detector), most = detector->write_count - first + 1;
 	auto_free struct visit *visits = memory_new(most * sizeof(*visits));
-	auto_free struct named_file *names = memory_new(2 * most * sizeof(*names));
-	struct side before = {.names = names}, behind = {.names = names + most};
-	size_t visited = 0;
+	auto_free struct named_file *names = memory_new(most * sizeof(*names));
+	size_t visited = 0, count = 0;
+	int64_t longest_ms = 0;
 
 	for (uint64_t i = detector->write_count; i > first; i--) {
 		const struct fixed_write *write = write_at(detector, i - 1);
@@ -442,28 +397,31 @@ static void learn_partners(const struct detector *detector, struct family *famil
 		int64_t behind_ms =
 			visit->first_ms > round->last_ms ? visit->first_ms - round->last_ms : 0;
 		int64_t before_ms = next_ms > visit->last_ms ? next_ms - visit->last_ms : 0;
+		bool behind = is_nearer(behind_ms, before_ms);
+		bool before = visit->writes == 1 && is_nearer(before_ms, behind_ms);
+		int64_t lag_ms = behind ? behind_ms : before_ms;
 
-		if (is_nearer(behind_ms, before_ms))
-			note_partner(detector, &behind, visit, behind_ms);
-		else if (visit->writes == 1 && is_nearer(before_ms, behind_ms))
-			note_partner(detector, &before, visit, before_ms);
+		if (!(behind || before) || lag_ms > LAG_MOST * detector->quiet_ms)
+			continue;
+		names[count++] = (struct named_file){partner_name(visit->name, before), 0};
+		longest_ms = lag_ms > longest_ms ? lag_ms : longest_ms;
 	}
-	signature_learn(&family->before, round->number, before.names, before.count, before.lag_ms);
-	signature_learn(&family->behind, round->number, behind.names, behind.count, behind.lag_ms);
+	signature_learn(&family->partners, round->number, names, count, longest_ms);
 }
 
-/* NULL: it is not remembered. */
-static const struct fixed_write *last_write(const struct detector *detector, uint64_t name)
+/* Of the partner; NULL: it is not remembered. */
+static const struct fixed_write *last_write(const struct detector *detector, uint64_t partner)
 {
-	uint64_t last = last_write_of(detector, name);
+	uint64_t last = last_write_of(detector, partner);
 
 	return last == UINT64_MAX ? NULL : write_at(detector, last);
 }
 
-/* Has the name been written since the number was begun? */
-static bool is_here(const struct detector *detector, const struct save_round *round, uint64_t name)
+/* Has it been written since the number was begun? */
+static bool is_here(const struct detector *detector, const struct save_round *round,
+		    uint64_t partner)
 {
-	const struct fixed_write *last = last_write(detector, name);
+	const struct fixed_write *last = last_write(detector, partner);
 
 	return last && is_since(round, last);
 }
@@ -475,10 +433,10 @@ bool detector_is_followed(const struct detector *detector, const struct family *
 
 	if (number != round->number)
 		return number == family->followed;
-	for (size_t i = 0; i < family->behind.count && !round->said; i++) {
-		const struct known_name *name = &family->behind.names[i];
+	for (size_t i = 0; i < family->partners.count && !round->said; i++) {
+		const struct known_name *name = &family->partners.names[i];
 
-		if (signature_expects(&family->behind, name) &&
+		if (!(name->hash & 1) && signature_expects(&family->partners, name) &&
 		    !is_here(detector, round, name->hash))
 			return false;
 	}
@@ -491,7 +449,7 @@ void detector_note_number_written(struct detector *detector, struct checkpoint *
 	struct family *family = checkpoint->family;
 	struct save_round *round = &family->round;
 
-	if (family->beside || family->stream || family->parts)
+	if (family->stream || family->parts)
 		return;
 	if (round->number != checkpoint->number) {
 		if (detector_is_followed(detector, family, round->number))
@@ -505,35 +463,35 @@ void detector_note_number_written(struct detector *detector, struct checkpoint *
 }
 
 static bool is_being_written(const struct detector *detector, const struct save_round *round,
-			     uint64_t name)
+			     uint64_t partner)
 {
 	const struct checkpoint *fixed = checkpoint_table_find_key(&detector->table, "");
 
 	if (!fixed || fixed->state != CHECKPOINT_UNDER_WAY)
 		return false;
 	each_file (file, fixed)
-		if (file->name == name && (file->marks & FILE_FRESH) &&
+		if ((file->name | 1) == (partner | 1) && (file->marks & FILE_FRESH) &&
 		    file->begun_ms >= round->begun_ms)
 			return true;
 	return false;
 }
 
-/* Until when the names of one side, or the number behind them, may come; 0: all are there, or their
- * time does not run. */
+/* Until when the partners, or the number behind them, may come; 0: all are there, or their time
+ * does not run. */
 static int64_t expected_until_ms(const struct detector *detector, const struct family *family,
-				 bool before, int64_t now_ms)
+				 int64_t now_ms)
 {
-	const struct signature *side = before ? &family->before : &family->behind;
+	const struct signature *partners = &family->partners;
 	const struct save_round *round = &family->round;
-	int64_t wait_ms = verdict_partner_ms(detector->quiet_ms, side->kinds[0].pause_ms),
+	int64_t wait_ms = verdict_partner_ms(detector->quiet_ms, partners->kinds[0].pause_ms),
 		until_ms = 0;
 
-	for (size_t i = 0; i < side->count; i++) {
-		uint64_t name = side->names[i].hash;
-		bool here = is_here(detector, round, name);
+	for (size_t i = 0; i < partners->count; i++) {
+		uint64_t name = partners->names[i].hash;
+		bool before = name & 1, here = is_here(detector, round, name);
 		int64_t at_ms = 0;
 
-		if (!signature_expects(side, &side->names[i]))
+		if (!signature_expects(partners, &partners->names[i]))
 			continue;
 		if (before && here)
 			at_ms = last_write(detector, name)->ms + wait_ms;
@@ -552,12 +510,12 @@ int64_t detector_partners_until_ms(const struct detector *detector, int64_t now_
 
 	if (detector->job_end != JOB_END_NOT_YET)
 		return 0;
-	for (const struct family *family = detector->table.families; family; family = family->next)
-		for (int before = 0; before < 2; before++) {
-			int64_t at_ms = expected_until_ms(detector, family, before, now_ms);
+	for (const struct family *family = detector->table.families; family;
+	     family = family->next) {
+		int64_t at_ms = expected_until_ms(detector, family, now_ms);
 
-			until_ms = at_ms > until_ms ? at_ms : until_ms;
-		}
+		until_ms = at_ms > until_ms ? at_ms : until_ms;
+	}
 	return until_ms > now_ms ? until_ms : 0;
 }
 

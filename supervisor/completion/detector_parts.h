@@ -46,8 +46,6 @@ void detector_find_siblings(struct detector *detector, struct tracked_file *file
 /* After it. */
 void detector_note_sibling(const struct detector *detector, const struct tracked_file *file,
 			   int pid);
-/* A number behind its highest is begun: which parts did that one not have? */
-void detector_judge_siblings(struct detector *detector, struct family *leader);
 
 /* A file of a numbered one was written, which may be the first of the next number. */
 void detector_note_number_written(struct detector *detector, struct checkpoint *checkpoint,

@@ -97,41 +97,13 @@ static bool have_name_in_common(const struct checkpoint *one, const struct check
 	return false;
 }
 
-/* Is it none of what `checkpoint` counts on from: a file of another kind, which may be there once?
- */
-static bool is_of_other_kind(const struct checkpoint *other, const struct checkpoint *checkpoint)
-{
-	return other && other->family->signature.several && !have_name_in_common(other, checkpoint);
-}
-
-/* A number is begun that is lower than that of another kind: its own kind's count. */
-static void count_own_kind(const struct detector *detector, const struct checkpoint *begun)
-{
-	struct family *family = begun->family;
-
-	family->lowest = family->highest = -1;
-	each_checkpoint (other, &detector->table) {
-		if (other == begun || other->family != family || is_of_other_kind(other, begun))
-			continue;
-		if (other->number > family->highest)
-			family->highest = other->number;
-		if (family->lowest < 0 || other->number < family->lowest)
-			family->lowest = other->number;
-	}
-}
-
 /* A write to a number that the family did not have, or had before. */
 static void note_number(struct detector *detector, struct checkpoint *checkpoint, bool begun)
 {
 	struct family *family = checkpoint->family;
-	bool other = begun && is_of_other_kind(find_before(detector, checkpoint), checkpoint);
 
-	if (other && checkpoint->number < family->highest)
-		count_own_kind(detector, checkpoint);
 	if (begun && family->highest >= 0 && checkpoint->number > family->highest) {
 		note_placed_whole(detector, checkpoint);
-		if (!other)
-			detector_judge_siblings(detector, family);
 		family->rising += checkpoint->number == family->highest + 1;
 		family->sure |=
 			checkpoint->number > family->highest + 1 || family->rising >= RISING_SURE;
@@ -257,7 +229,7 @@ static void find_part_names(struct detector *detector, struct family *family)
 {
 	struct tracked_file *part = NULL;
 
-	if (family->lowest < 0 || family->lowest > 1 || family->beside || family->stream)
+	if (family->lowest < 0 || family->lowest > 1 || family->stream)
 		return;
 	each_checkpoint (checkpoint, &detector->table)
 		if (checkpoint->family == family && checkpoint->number == family->lowest &&
@@ -437,7 +409,6 @@ static struct tracked_file *touch(struct detector *detector, struct tracked_file
 		file->saves_at_open = detector->saves;
 	}
 	file->marks &= ~(unsigned)(FILE_WITNESSED | FILE_VALID | FILE_TEMPORARY | FILE_OF_MEMBER);
-	detector->work_writes += !companion_file_is(path);
 	if (checkpoint_name_is_temporary(path) ||
 	    profile_is_temporary_path(detector->profile, path))
 		file->marks |= FILE_TEMPORARY;

@@ -8,9 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the last three numbers: how many may be written without the part. */
-#define DIFFERED_BITS 7u
-#define DIFFERED_MOST 1
 /* Between two files of one kind in one save; in quiet times. */
 #define PAUSES_MOST 10
 
@@ -48,19 +45,9 @@ struct family *checkpoint_table_family(struct checkpoint_table *table, const cha
 
 struct family *checkpoint_table_find_apart(const struct checkpoint_table *table, const char *path)
 {
-	auto_free char *name = NULL, *stream = NULL;
-	struct family *family;
+	auto_free char *stream = table->keeps_apart ? checkpoint_name_stream(path) : NULL;
+	struct family *family = stream ? checkpoint_table_find_family(table, stream) : NULL;
 
-	if (!table->keeps_apart)
-		return NULL;
-	name = checkpoint_name_final(path);
-	if (!name)
-		name = checkpoint_name_template(path);
-	family = checkpoint_table_find_family(table, name);
-	if (family && family->beside)
-		return family;
-	stream = checkpoint_name_stream(path);
-	family = stream ? checkpoint_table_find_family(table, stream) : NULL;
 	return family && family->stream ? family : NULL;
 }
 
@@ -120,38 +107,20 @@ void checkpoint_table_join_parts(struct checkpoint_table *table, struct family *
 	}
 }
 
-/* What is known of the checkpoint is known of its file. */
-static void move_apart(struct checkpoint_table *table, struct tracked_file *file,
-		       struct family *family)
-{
-	struct checkpoint *from = file->checkpoint,
-			  *to = checkpoint_table_apart(table, family, file->path);
-
-	checkpoint_set_state(table, to, from->state);
-	to->reason = from->reason;
-	to->begun_ms = file->begun_ms;
-	to->last_ms = from->last_ms;
-	to->stalled_ms = from->stalled_ms;
-	to->save = from->save;
-	to->changed = from->changed;
-	for (size_t i = 0; i < from->writer_count; i++)
-		checkpoint_add_writer(to, from->writers[i]);
-	checkpoint_table_put(table, file, to);
-}
-
-/* Puts a fixed name that is told apart at rest, if it is closed. */
+/* The fixed name is whole, and from now on a checkpoint of its own. */
 static void put_to_rest(struct checkpoint_table *table, struct tracked_file *file,
 			struct family *family)
 {
-	bool closed = (file->marks & FILE_WITNESSED) && !(file->marks & FILE_TORN);
+	const struct checkpoint *fixed = file->checkpoint;
+	struct checkpoint *own = checkpoint_table_apart(table, family, file->path);
 
-	if (closed)
-		file->marks &= ~(unsigned)(FILE_FRESH | FILE_WRITTEN);
-	move_apart(table, file, family);
-	if (file->marks & FILE_TORN)
-		checkpoint_set_state(table, file->checkpoint, CHECKPOINT_TORN);
-	else if (!(file->marks & FILE_FRESH))
-		checkpoint_set_state(table, file->checkpoint, CHECKPOINT_COMPLETE);
+	file->marks &= ~(unsigned)(FILE_FRESH | FILE_WRITTEN);
+	checkpoint_set_state(table, own, CHECKPOINT_COMPLETE);
+	own->reason = fixed->reason;
+	own->begun_ms = file->begun_ms;
+	own->last_ms = fixed->last_ms;
+	own->save = fixed->save;
+	checkpoint_table_put(table, file, own);
 }
 
 /* The fixed names have been still since the last write to one that is left. */
@@ -171,17 +140,6 @@ static void note_left(struct checkpoint_table *table, struct checkpoint *fixed)
 		checkpoint_set_state(table, fixed, CHECKPOINT_EMPTY);
 }
 
-void checkpoint_table_keep_beside(struct checkpoint_table *table, struct tracked_file *file)
-{
-	auto_free char *template = checkpoint_name_template(file->path);
-	struct family *family = checkpoint_table_family(table, template);
-	struct checkpoint *fixed = file->checkpoint;
-
-	family->beside = family->sure = table->keeps_apart = true;
-	put_to_rest(table, file, family);
-	note_left(table, fixed);
-}
-
 void checkpoint_table_make_stream(struct checkpoint_table *table, struct family *family)
 {
 	struct checkpoint *fixed = checkpoint_table_fixed(table);
@@ -191,7 +149,8 @@ void checkpoint_table_make_stream(struct checkpoint_table *table, struct family 
 		auto_free char *stream = checkpoint_name_stream(file->path);
 
 		next = file->sibling;
-		if (stream && text_equal(stream, family->name))
+		if (stream && text_equal(stream, family->name) &&
+		    (file->marks & (FILE_WITNESSED | FILE_TORN)) == FILE_WITNESSED)
 			put_to_rest(table, file, family);
 	}
 	note_left(table, fixed);
@@ -199,7 +158,7 @@ void checkpoint_table_make_stream(struct checkpoint_table *table, struct family 
 
 bool checkpoint_is_alone(const struct checkpoint *checkpoint)
 {
-	return checkpoint->family->stream || checkpoint->family->beside || checkpoint->added_to;
+	return checkpoint->family->stream || checkpoint->added_to;
 }
 
 /*
@@ -208,7 +167,7 @@ bool checkpoint_is_alone(const struct checkpoint *checkpoint)
  * One save may be spread over directories: model/step_40.pt, optim/step_40.pt. A process that goes
  * on in another directory with the number that it wrote last goes on with that save. From then on
  * all files there are parts of the checkpoints of those numbers, which have their signature like
- * any other. A part leaves once two of the last three numbers were written in only one of the two.
+ * any other.
  */
 
 /* Measured of a checkpoint, or a copy of the best so far: in some saves only, and not at once. */
@@ -236,8 +195,7 @@ static bool may_be_together(const struct family *part, const struct family *last
 
 	return last->own_number == number &&
 	       (part->own_number < 0 || part->own_number == last->own_before) && leader != part &&
-	       leader != part->not_with && part != leader->not_with && leader->sure &&
-	       !leader->beside && !leader->stream;
+	       leader->sure && !leader->stream;
 }
 
 static const char *ending_of(const struct tracked_file *file)
@@ -302,7 +260,7 @@ void detector_find_siblings(struct detector *detector, struct tracked_file *file
 	struct checkpoint *own = file->checkpoint, *into;
 	struct family *part = file->kind, *last;
 
-	if (pid <= 0 || own->number < 0 || own->family != part || part->beside || part->stream ||
+	if (pid <= 0 || own->number < 0 || own->family != part || part->stream ||
 	    (part->own_number == own->number && part->own_pid == pid) || is_beside(file))
 		return;
 	last = find_last(detector, pid);
@@ -324,46 +282,11 @@ void detector_note_sibling(const struct detector *detector, const struct tracked
 	struct family *family = file->kind;
 	int64_t number = file->checkpoint->number;
 
-	if (pid <= 0 || number < 0 || family->beside || family->stream || is_beside(file))
+	if (pid <= 0 || number < 0 || family->stream || is_beside(file))
 		return;
 	if (number != family->own_number)
 		family->own_before = family->own_number;
 	family->own_number = number;
 	family->own_pid = pid;
 	family->own_written = detector->generation;
-}
-
-static void leave(struct detector *detector, struct family *part)
-{
-	struct family *leader = part->with;
-
-	part->with = NULL;
-	part->not_with = leader;
-	part->highest = part->own_number;
-	part->sure = true;
-	part->differed = 0;
-	leader->leads = false;
-	for (const struct family *family = detector->table.families; family; family = family->next)
-		leader->leads |= family->with == leader;
-	each_checkpoint (checkpoint, &detector->table)
-		if (checkpoint->family == leader)
-			each_file (file, checkpoint)
-				if (file->kind == part)
-					signature_forget(&leader->signature, file->name);
-}
-
-void detector_judge_siblings(struct detector *detector, struct family *leader)
-{
-	int64_t number = leader->highest;
-
-	for (struct family *part = detector->table.families; part; part = part->next) {
-		if (part->with != leader)
-			continue;
-		part->differed =
-			(part->differed << 1 |
-			 ((part->own_number == number) != (leader->own_number == number))) &
-			DIFFERED_BITS;
-		if (__builtin_popcount(part->differed) > DIFFERED_MOST)
-			leave(detector, part);
-	}
 }

@@ -41,7 +41,7 @@ struct family {
 	/* The partners of its numbers: the fixed names that each save writes before its number (an
 	 * `optimizer.pt`) and behind it (a pointer, `last_checkpoint`). The checkpoint is complete
 	 * without them, but the save goes on. pause_ms: the longest time between the two. */
-	struct signature before, behind;
+	struct signature partners;
 	struct save_round round;
 	/* the newest number but that one which had all that were expected behind it; -1: none yet
 	 */
@@ -59,10 +59,6 @@ struct family {
 	/* a stream, called by its checkpoint_name_stream(): each file has a name of its own, is
 	 * written once, and is a checkpoint of its own that is none to resume from */
 	bool stream;
-	/* it is one fixed name, called by its checkpoint_name_template(): what lies
-	 * beside checkpoints, and is written anew between the saves, too. Each is judged like one
-	 * of a stream */
-	bool beside;
 	/* the one before the newest was renamed into place, and nothing came to it after that */
 	bool placed_whole;
 	/* others are parts of its checkpoints (`with`) */
@@ -73,11 +69,8 @@ struct family {
 	int once_pid;
 	int64_t once_ms;
 	/* its files are parts of the checkpoints of that kind, which were written together with
-	 * them under the same numbers (family.c); NULL: of its own. And the one that this turned
-	 * out wrong for. */
-	struct family *with, *not_with;
-	/* of the last three numbers, a bit for each that only one of it and `with` had */
-	unsigned differed;
+	 * them under the same numbers (family.c); NULL: of its own */
+	struct family *with;
 	/* the number that the shim saw written last to this directory, by whom, the one before it,
 	 * and the detector's generation then; -1: none yet */
 	int own_pid;
@@ -98,7 +91,7 @@ struct family *checkpoint_table_find_family(const struct checkpoint_table *table
 /* Makes it if there is none. */
 struct family *checkpoint_table_family(struct checkpoint_table *table, const char *name);
 
-/* The kind of a file that is kept apart, or of a stream; NULL: it is of none. */
+/* The stream that a file is of; NULL: it is of none. */
 struct family *checkpoint_table_find_apart(const struct checkpoint_table *table, const char *path);
 /* Does the number in this name count the parts of a checkpoint? */
 bool checkpoint_table_is_part_name(const struct checkpoint_table *table, const char *path);
@@ -111,10 +104,7 @@ void checkpoint_table_join_parts(struct checkpoint_table *table, struct family *
 /* The files of this family, which are fixed names so far, are written once each. Those that are
  * closed are at rest. */
 void checkpoint_table_make_stream(struct checkpoint_table *table, struct family *family);
-/* The fixed name is written beside the saves: a checkpoint of its own from now on, that is none to
- * resume from. If it is closed, it is at rest. */
-void checkpoint_table_keep_beside(struct checkpoint_table *table, struct tracked_file *file);
-/* Is it of a stream, written beside the saves, or added to another one? It is complete as soon as
+/* Is it of a stream, or added to another one? It is complete as soon as
  * it is closed, and none to resume from. */
 bool checkpoint_is_alone(const struct checkpoint *checkpoint);
 

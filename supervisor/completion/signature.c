@@ -149,24 +149,16 @@ static size_t add_kind(struct signature *signature)
 	return signature->kind_count++;
 }
 
-/* What the kind has been seen with, as if `into` had been it. What was learned of the checkpoint
+/* The names of the kind come with those of `into` from now on. What was learned of the checkpoint
  * `number` is learned anew. */
 static void absorb(struct signature *signature, size_t into, size_t kind, int64_t number)
 {
-	const struct known_kind *from = &signature->kinds[kind];
-	struct known_kind *to = &signature->kinds[into];
-
-	for (size_t i = 0; i < signature->count && from->newest_number != number; i++) {
-		struct known_name *name = &signature->names[i];
-		uint32_t age = from->learned - name->newest;
-
-		if (name->kind != kind || age >= to->learned)
-			continue;
-		name->newest = to->learned - age;
-		name->kind = into;
-	}
-	if (from->newest_number != number && from->pause_ms > to->pause_ms)
-		to->pause_ms = from->pause_ms;
+	for (size_t i = 0; i < signature->count; i++)
+		if (signature->names[i].kind == kind &&
+		    signature->kinds[kind].newest_number != number) {
+			signature->names[i].newest = signature->kinds[into].learned;
+			signature->names[i].kind = into;
+		}
 	remove_kind(signature, kind);
 }
 
@@ -310,10 +302,10 @@ static size_t count_absent(const struct absent *absent)
 
 enum signature_match signature_compare(const struct signature *signature,
 				       const struct known_kind *kind, struct named_file *files,
-				       size_t count)
+				       size_t count, size_t *missing)
 {
 	struct absent absent = {0};
-	size_t known = 0;
+	size_t known = 0, lacking = 0;
 	bool smaller = false;
 
 	if (kind->expected == 0)
@@ -325,13 +317,16 @@ enum signature_match signature_compare(const struct signature *signature,
 
 		if (&signature->kinds[name->kind] != kind)
 			continue;
-		if (signature_expects(signature, name) && !file)
-			return SIGNATURE_FEWER;
+		lacking += signature_expects(signature, name) && !file;
 		known += file != NULL;
 		if (!file)
 			note_absent(&absent, kind, name);
 		smaller |= file && is_cut_off(file->size, name->size);
 	}
+	if (missing)
+		*missing = lacking;
+	if (lacking > 0)
+		return SIGNATURE_FEWER;
 	if (count_absent(&absent) > count - known)
 		return SIGNATURE_OTHER;
 	return smaller ? SIGNATURE_SMALLER : SIGNATURE_FULL;
@@ -353,7 +348,7 @@ const struct known_kind *signature_kind_of(const struct signature *signature,
 		often = !often && kind->learned > 1 ? kind : often;
 		if (!has_any(signature, i, files, count))
 			continue;
-		match = signature_compare(signature, kind, files, count);
+		match = signature_compare(signature, kind, files, count, NULL);
 		if (!found || match < least) {
 			found = kind;
 			least = match;
@@ -371,19 +366,6 @@ void signature_forget(struct signature *signature, uint64_t hash)
 	signature->kinds[name->kind].pause_ms = 0;
 	*name = signature->names[--signature->count];
 	sort_names(signature);
-}
-
-size_t signature_missing(const struct signature *signature, const struct known_kind *kind,
-			 struct named_file *files, size_t count)
-{
-	size_t missing = 0;
-
-	sort_files(files, count);
-	for (size_t i = 0; i < signature->count; i++)
-		missing += &signature->kinds[signature->names[i].kind] == kind &&
-			   signature_expects(signature, &signature->names[i]) &&
-			   !find_hash(files, count, sizeof(*files), signature->names[i].hash);
-	return missing;
 }
 
 /* NULL: nothing is expected, or too much to keep. */
@@ -413,20 +395,15 @@ static json_t *kind_to_json(const struct signature *signature, size_t kind)
 
 json_t *signature_to_json(const struct signature *signature)
 {
-	auto_json json_t *others = json_array();
-	json_t *json = NULL;
+	auto_json json_t *kinds = json_array();
 
 	for (size_t i = 0; i < signature->kind_count; i++) {
 		json_t *kind = kind_to_json(signature, i);
 
-		if (kind && json)
-			json_array_append_new(others, kind);
-		else if (kind)
-			json = kind;
+		if (kind)
+			json_array_append_new(kinds, kind);
 	}
-	if (json_array_size(others) > 0)
-		json_object_set(json, "others", others);
-	return json;
+	return json_array_size(kinds) > 0 ? json_pack("{s:O}", "kinds", kinds) : NULL;
 }
 
 static void kind_from_json(struct signature *signature, const json_t *json)
@@ -464,14 +441,13 @@ static void kind_from_json(struct signature *signature, const json_t *json)
 
 void signature_from_json(struct signature *signature, const json_t *json)
 {
-	json_t *others = json_object_get(json, "others"), *kind;
+	json_t *kinds = json_object_get(json, "kinds"), *kind;
 	size_t kept = 0, i;
 
 	if (signature->kind_count > 0)
 		return;
-	kind_from_json(signature, json);
-	if (signature->several && signature->count > 0)
-		json_array_foreach(others, i, kind) kind_from_json(signature, kind);
+	json_array_foreach(kinds, i, kind) if (i == 0 || signature->several)
+		kind_from_json(signature, kind);
 	/* What comes from a store may name one twice. */
 	sort_names(signature);
 	for (i = 0; i < signature->count; i++)

@@ -90,10 +90,11 @@ void signature_join(struct signature *signature, struct signature *other);
 /* Does it wait for the name in the next checkpoint? */
 bool signature_expects(const struct signature *signature, const struct known_name *name);
 
-/* Compares the files of a checkpoint. Sorts the array and may change its hashes. */
+/* Compares the files of a checkpoint. Sorts the array and may change its hashes. *missing, unless
+ * that is NULL: how many names are expected that they do not have. */
 enum signature_match signature_compare(const struct signature *signature,
 				       const struct known_kind *kind, struct named_file *files,
-				       size_t count);
+				       size_t count, size_t *missing);
 
 /* Has one of those that it was learned from, of late, had the name? Of whichever kind, here and
  * below. */
@@ -101,11 +102,6 @@ bool signature_has(const struct signature *signature, uint64_t hash);
 
 /* The name, and the longest pause, are of what will not come again. */
 void signature_forget(struct signature *signature, uint64_t hash);
-
-/* How many names of the kind are expected that the files do not have. Sorts as signature_compare()
- * does. */
-size_t signature_missing(const struct signature *signature, const struct known_kind *kind,
-			 struct named_file *files, size_t count);
 
 /* For the manifest; NULL: nothing is known, or too much to keep. The caller owns it. */
 json_t *signature_to_json(const struct signature *signature);

@@ -377,7 +377,7 @@ static const struct option_row file_rows[] = {
 	{"running", 0, "PATTERN", "REPRIEVE_RUNNING",
 		"files that are written all the time: they hold no checkpoint up, and are saved "
 		"with each as they are then (known: *.csv *.tsv *.jsonl *.ndjson *.log *.out "
-		"*.err *.wandb .git, TensorBoard's); may be given several times",
+		"*.err *.html *.wandb .git, TensorBoard's); may be given several times",
 		SET(add_pattern, patterns.running), .common = true},
 	{"exclude", 0, "PATTERN", "REPRIEVE_EXCLUDE",
 		"files that are in no snapshot; they hold nothing up and are never moved (known: *.lock "

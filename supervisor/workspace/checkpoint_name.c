@@ -381,18 +381,6 @@ char *checkpoint_name_stream(const char *path)
 	return text_format("%.*s?%s", (int)(reading.own - path), path, ending ? ending : "");
 }
 
-char *checkpoint_name_final(const char *path)
-{
-	const char *own = text_last_part(path);
-	struct name_fields fields;
-
-	name_fields_split(&fields, own, strlen(own));
-	if (!fields.unfinished)
-		return NULL;
-	return text_format("%.*s%.*s", (int)(own - path), path, (int)(fields.end - fields.begin),
-			   own + fields.begin);
-}
-
 static bool is_of_word(char byte)
 {
 	return isalnum((unsigned char)byte) || (unsigned char)byte >= 0x80;

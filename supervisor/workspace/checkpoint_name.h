@@ -88,10 +88,6 @@ bool checkpoint_name_is_temporary(const char *path);
  * "old/model.pt", "state_prev.cpt")? A temporary name has no backup: what it becomes is shorter. */
 bool checkpoint_name_is_backup(const char *path, const char *of);
 
-/* The name that a file with this temporary one most likely gets when it is finished:
- * "web/index.html" for "web/index.html.tmp". NULL: it is none. The caller frees. */
-char *checkpoint_name_final(const char *path);
-
 /* checkpoint_name_parse().number: -1: none. */
 int64_t step_of_path(const char *path);
 

@@ -11,7 +11,7 @@
 static const char *const running_names[] = {
 	// clang-format off
 	"*.log", "*.log.json", "*.log.txt", "log.txt", "*[-_]log.txt", "*.out", "*.err",
-	"*.csv", "*.tsv", "*.jsonl", "*.ndjson",
+	"*.csv", "*.tsv", "*.jsonl", "*.ndjson", "*.html",
 	"*.wandb", "*.tfevents*", "events.out.*", NULL,
 	// clang-format on
 };

@@ -157,7 +157,8 @@ static bool run(const struct row *row)
 				*list++ = '\0';
 			count = parse_files(list, files);
 			kind = signature_kind_of(&signature, files, count);
-			match = matches[kind ? signature_compare(&signature, kind, files, count)
+			match = matches[kind ? signature_compare(&signature, kind, files, count,
+								 NULL)
 					     : SIGNATURE_UNKNOWN];
 			if (!text_equal(match, expected)) {
 				print_error("%s: %s, not %s (%s)\n", row->name, match, expected,
@@ -250,11 +251,12 @@ static void test_hostile_json(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		auto_json json_t *json = json_loads(texts[i].json, JSON_DECODE_ANY, NULL);
+		auto_json json_t *kind = json_loads(texts[i].json, JSON_DECODE_ANY, NULL);
+		auto_json json_t *json = json_pack("{s:[O]}", "kinds", kind);
 		struct signature signature = {0};
 		struct named_file file = {0xff, 5};
 
-		assert_non_null(json);
+		assert_non_null(kind);
 		signature_from_json(&signature, json);
 		if (signature.kinds[0].expected != texts[i].expected ||
 		    signature.kinds[0].pause_ms != texts[i].pause_ms) {
@@ -264,9 +266,9 @@ static void test_hostile_json(void **state)
 			failed++;
 		}
 		/* It can be used, whatever it is. */
-		(void)signature_compare(&signature, signature.kinds, &file, 1);
+		(void)signature_compare(&signature, signature.kinds, &file, 1, NULL);
 		signature_learn(&signature, 1, &file, 1, 10);
-		assert_int_not_equal(signature_compare(&signature, signature.kinds, &file, 1),
+		assert_int_not_equal(signature_compare(&signature, signature.kinds, &file, 1, NULL),
 				     SIGNATURE_UNKNOWN);
 		signature_release(&signature);
 	}
@@ -281,9 +283,9 @@ static void learn_many(struct signature *signature, uint64_t count)
 		files[i] = (struct named_file){i * 0x9e3779b97f4a7c15, i};
 	signature_learn(signature, 1, files, count, 0);
 	assert_int_equal(signature->kinds[0].expected, count);
-	assert_int_equal(signature_compare(signature, signature->kinds, files, count),
+	assert_int_equal(signature_compare(signature, signature->kinds, files, count, NULL),
 			 SIGNATURE_FULL);
-	assert_int_equal(signature_compare(signature, signature->kinds, files, count - 1),
+	assert_int_equal(signature_compare(signature, signature->kinds, files, count - 1, NULL),
 			 SIGNATURE_FEWER);
 	free(files);
 }
@@ -297,7 +299,10 @@ static void test_many_names(void **state)
 	(void)state;
 	learn_many(&signature, 2000);
 	json = signature_to_json(&signature);
-	assert_int_equal(json_array_size(json_object_get(json, "names")), 2000);
+	assert_int_equal(json_array_size(
+				 json_object_get(json_array_get(json_object_get(json, "kinds"), 0),
+						 "names")),
+			 2000);
 	signature_release(&signature);
 	learn_many(&signature, 50000);
 	assert_null(signature_to_json(&signature));

@@ -687,31 +687,31 @@ static bool is_under_way(const char *listed)
 static void test_a_page_beside_a_set_of_a_new_kind_is_not_listed(void **state)
 {
 	(void)state;
-	write_file("web/index.html", "oc", 500);
+	write_file("notes.txt", "oc", 500);
 	decide(5000);
 	write_file("model.pt", "oc", 6000);
 	write_file("optimizer.pt", "oc", 6001);
-	write_file("web/index.html", "oc", 6500);
+	write_file("notes.txt", "oc", 6500);
 	assert_true(is_under_way("./model.pt") && is_under_way("./optimizer.pt"));
-	assert_false(is_under_way("./web/index.html"));
+	assert_false(is_under_way("./notes.txt"));
 }
 
 /* A page that is written between two saves does not teach that they are none of a set. */
 static void test_a_page_says_nothing_of_the_set_that_it_lies_beside(void **state)
 {
 	(void)state;
-	write_file("web/index.html", "oc", 900);
+	write_file("notes.txt", "oc", 900);
 	write_file("model.pt", "oc", 1000);
 	write_file("optimizer.pt", "oc", 1001);
-	write_file("web/index.html", "oc", 1500);
+	write_file("notes.txt", "oc", 1500);
 	write_file("model.pt", "o", 2000);
 	assert_true(is_under_way("model.pt") && is_under_way(UNDER_WAY_WITH "optimizer.pt"));
 	tear_down(state);
 	set_up(state);
-	write_file("web/index.html", "oc", 900);
+	write_file("notes.txt", "oc", 900);
 	write_file("model.pt", "oc", 1000);
 	write_file("optimizer.pt", "oc", 1001);
-	write_file("web/index.html", "oc", 1500);
+	write_file("notes.txt", "oc", 1500);
 	decide(9000);
 	write_file("model.pt", "o", 10000);
 	assert_true(is_under_way("model.pt") && is_under_way(UNDER_WAY_REST "optimizer.pt"));

@@ -523,34 +523,10 @@ static void test_backup_names(void **state)
 			    names[i].backup);
 }
 
-/* What a temporary name becomes. */
-static void test_final_names(void **state)
-{
-	static const struct {
-		const char *path, *final;
-	} names[] = {
-		{"web/index.html.tmp", "web/index.html"},
-		{"tmp-notes.txt", "notes.txt"},
-		{"a/b.json.tmp.123", "a/b.json"},
-		{"web/index.html", NULL},
-		{"notes.txt~", NULL},
-		{".hidden", NULL},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		auto_free char *final = checkpoint_name_final(names[i].path);
-
-		if (!(final ? text_equal(final, names[i].final) : !names[i].final))
-			fail_msg("%s: %s", names[i].path, final ? final : "none");
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_backup_names),
-		cmocka_unit_test(test_final_names),
 		cmocka_unit_test(test_names_that_no_other_file_has),
 		cmocka_unit_test(test_names_of_what_is_not_finished),
 		cmocka_unit_test(test_counted),
