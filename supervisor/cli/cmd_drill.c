@@ -360,9 +360,9 @@ static void fill_page(struct page_section *section, const struct scenario *scena
 	result = report_result(scenario, reason, sizeof(reason));
 	snprintf(section->title, sizeof(section->title), "%s", drill_result_name(result));
 	snprintf(section->note, sizeof(section->note), "%.600s", reason);
-	page_add_figure(section, "survived", "survived", "%u of %u", facts->rounds_passed,
-			facts->rounds_wanted);
-	page_add_figure(section, "notice", "notice", "%s",
+	snprintf(text, sizeof(text), "%u of %u", facts->rounds_passed, facts->rounds_wanted);
+	page_add_figure(section, "survived", "survived", text);
+	page_add_figure(section, "notice", "notice",
 			drill_seconds_format(scenario->options->notice_ms, text));
 	for (unsigned i = 0; i < facts->rounds_done; i++)
 		for (uint32_t m = 0; m < scenario->rounds[i].members; m++) {

@@ -5,7 +5,6 @@
 #include "status_text.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,17 +49,13 @@ struct page_bar *page_add_bar(struct page_section *section)
 }
 
 void page_add_figure(struct page_section *section, const char *key, const char *name,
-		     const char *format, ...)
+		     const char *value)
 {
-	auto_free char *value = NULL, *escaped = NULL;
-	va_list args;
+	auto_free char *escaped = text_escape_markup(value);
 
-	va_start(args, format);
-	value = text_format_list(format, args);
-	va_end(args);
-	escaped = text_escape_markup(value);
-	bytes_format(&section->figures, NULL, "<div><dt>%s</dt><dd class=\"%s\">%s</dd></div>",
-		     name, key, escaped);
+	if (*value)
+		bytes_format(&section->figures, NULL,
+			     "<div><dt>%s</dt><dd class=\"%s\">%s</dd></div>", name, key, escaped);
 }
 
 void page_add_row(struct page_section *section, json_t *row)
