@@ -6,11 +6,10 @@
  * Of this folder only; read scenario.c first:
  *
  *	scenario.c		plays the drill: start after start, each with a notice
- *	drilled_command.c	may this command be drilled?
  *	report.c		prints the verdict: for people, as JSON, as JUnit's XML
  *	trace.c			plays a list of preemptions, and compares with a script
- *	sandbox.c		what all machines share, and their copies of the user's directory
- *	instance.c		one simulated machine: `reprieve run` in its own directory
+ *	sandbox.c		one simulated machine: `reprieve run` in its own directory; what all
+ *				machines share; may this command be drilled?
  *	event_log_reader.c	PURE: reads the events of one run
  *	steps.c			PURE: which steps does the job print, and do they go on?
  *	verdict.h		PURE: did the job survive? VERDICTS.md has the table
@@ -27,7 +26,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* --- instance.c --- */
+/* --- sandbox.c --- */
 
 /*
  * One simulated machine: its own directory, `reprieve run` in it, a log and an event log. It dies
@@ -64,12 +63,6 @@ void instance_init(struct instance *instance, const char *name, const char *dire
 /* Call instance_kill_all() before. The files stay. */
 void instance_release(struct instance *instance);
 
-/* `program`: as in execvp(3). `environment`: what is set beside our own. Both end with NULL. The
- * directory must exist. Does not block. */
-int instance_start(struct instance *instance, const char *program, char *const *argv,
-		   char *const *environment, const struct signals_inherited *inherited,
-		   struct err *err);
-
 /* Notes whether the run has ended. Does not block. */
 void instance_poll(struct instance *instance);
 
@@ -93,7 +86,7 @@ int instance_plain_exit_code(const struct instance *instance);
 /* The last lines of the log; the caller frees. */
 char *instance_last_lines(const struct instance *instance, unsigned lines);
 
-/* --- sandbox.c --- */
+/* --- what all machines share --- */
 
 /* What the machines of one drill share: scratch directory, store, job; their copies of the user's
  * directory; and how each is started. */
