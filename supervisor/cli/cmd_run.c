@@ -170,70 +170,56 @@ static int try_store(const char *url, struct err *err)
 	return 0;
 }
 
-static bool has_newest(const struct snapshot_list *list)
-{
-	for (size_t i = 0; i < list->count; i++)
-		if (list->items[i].newest)
-			return true;
-	return false;
-}
-
-/* `list` NULL: the store could not be looked at. */
-static const char *restore_text(const struct job *job, const struct snapshot_list *list)
-{
-	if (job->options->restore == RESTORE_NONE)
-		return "none";
-	if (job->options->restore == RESTORE_SPECIFIC)
-		return "the one chosen";
-	if (!list)
-		return "the newest good snapshot, if there is one";
-	return has_newest(list) ? "the newest good snapshot" : "none: no good snapshot is there";
-}
-
 /* What the job would go on from, and what is there. Returns the exit code of a start. */
 static int print_restore(const struct job *job)
 {
+	static const char *const texts[] = {
+		[RESTORE_LATEST] = "none: no good snapshot is there",
+		[RESTORE_NONE] = "none",
+		[RESTORE_SPECIFIC] = "the one chosen",
+	};
 	struct storage_options options = {
 		.url = job->store,
 		.job = job->name.text,
 		.read_only = true,
 	};
-	struct storage *storage = NULL;
-	struct snapshot_list list = {0};
-	struct err err = {0};
+	enum restore_policy policy = job->options->restore;
+	auto_(storage_close) struct storage *storage = NULL;
+	auto_(snapshot_list_release) struct snapshot_list list = {0};
 	auto_free char *why_not = NULL;
-	bool opened = job->store && storage_open(&options, &storage, NULL, &err) == 0;
-	bool listed = opened && storage_list_snapshots(storage, &list, NULL, &err) == 0;
-	bool empty = !opened && err.kind == ERR_NOT_FOUND;
-	int code = 0;
+	const char *what = texts[policy];
+	char id[SNAPSHOT_ID_TEXT];
+	struct err err = {0};
+	int looked = job->store ? storage_open(&options, &storage, NULL, &err) : 0;
 
-	if (opened)
+	if (storage)
 		why_not = job_explain_restart_decision(job, storage);
+	if (storage)
+		looked = storage_list_snapshots(storage, &list, NULL, &err);
+	for (size_t i = 0; policy == RESTORE_LATEST && i < list.count; i++)
+		if (list.items[i].newest)
+			what = "the newest good snapshot";
+	if (policy == RESTORE_LATEST && looked < 0 && err.kind != ERR_NOT_FOUND)
+		what = "the newest good snapshot, if there is one";
 	terminal_line_print("restore         %s%s", why_not ? "none: " : "",
-			    why_not ? why_not : restore_text(job, listed || empty ? &list : NULL));
-	if (listed) {
-		for (size_t i = 0; i < list.count; i++) {
-			char id[SNAPSHOT_ID_TEXT];
-
-			if (!list.items[i].newest && list.items[i].state != SNAPSHOT_DAMAGED)
-				continue;
+			    why_not ? why_not : what);
+	for (size_t i = 0; i < list.count; i++)
+		if (list.items[i].newest || list.items[i].state == SNAPSHOT_DAMAGED)
 			terminal_line_print("                %s %s%s%s",
 					    snapshot_id_format(list.items[i].id, id),
 					    snapshot_state_name(&list.items[i]),
 					    list.items[i].damage[0] ? ": " : "",
 					    list.items[i].damage);
-		}
-	} else if (err.kind == ERR_NOT_FOUND && try_store(job->store, &err) == 0) {
+	if (looked < 0 && err.kind == ERR_NOT_FOUND && try_store(job->store, &err) == 0) {
 		printf("                nothing is there yet\n");
-	} else if (job->store && job->store_is_needed) {
-		printf("                nothing: the job would not be started\n");
-		code = report_failure(job_refusal_code(err.kind), &err);
-	} else if (job->store) {
-		terminal_line_print("                cannot look: %s", err.text);
+		return 0;
 	}
-	snapshot_list_release(&list);
-	storage_close(storage);
-	return code;
+	if (looked < 0 && !job->store_is_needed)
+		terminal_line_print("                cannot look: %s", err.text);
+	if (looked == 0 || !job->store_is_needed)
+		return 0;
+	printf("                nothing: the job would not be started\n");
+	return report_failure(job_refusal_code(err.kind), &err);
 }
 
 /* What lies there is judged by a start, which reads all of it and moves aside what is torn: not
