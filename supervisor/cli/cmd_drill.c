@@ -186,13 +186,9 @@ const struct verb verb_drill = {
 		OPTION_GROUP(NULL, json_rows, offsetof(struct drill_options, json)),
 		{0},
 	},
-	.notes = "Notice, checkpoint, upload, kill, and on from there. PASS needs proof: the event "
-		"log and the store have the checkpoint before the deadline, the next machine restored "
-		"it, and the steps that the job prints (step 120) go on from it. Each machine has its "
-		"own copy of the current directory, without the checkpoints and what --exclude names. "
-		"A machine dies with all its processes. Snapshots go to a store in the scratch "
-		"directory, whatever REPRIEVE_STORE says, or to --store of `run`; there they stay, "
-		"under a job name of its own.",
+	.notes = "PASS needs proof: the event log and the store have the checkpoint before the deadline, the "
+		"next machine restored it, and the steps that the job prints (step 120) go on from it. Each "
+		"machine has its own copy of the current directory. More: `man reprieve-drill`",
 	.exits = exits,
 };
 // clang-format on

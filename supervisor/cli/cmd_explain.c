@@ -42,11 +42,8 @@ const struct verb verb_explain = {
 		OPTION_GROUP("Other", json_rows, offsetof(struct explain_options, json)),
 		{0},
 	},
-	.notes = "profile: how a job of a framework, by any of its usual names, is recognised, how it "
-		"is asked to save, how a finished and a torn checkpoint look, how it resumes.\n"
-		"exit: what the exit codes mean, and how a scheduler is told to act on them.\n"
-		"c, python: the file to copy for a job that asks by itself whether a checkpoint "
-		"is wanted.",
+	.notes = "profile: how a framework's job is recognised, asked, saves and resumes. exit: what the exit "
+		"codes mean to a scheduler. c, python: the file to copy for a job that asks by itself.",
 	.exits = (const struct help_row[]){
 		{"0", "explained"},
 		{"64", "wrong usage, or nothing is known of that name"},

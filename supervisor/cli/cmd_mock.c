@@ -99,13 +99,9 @@ const struct verb verb_mock = {
 		OPTION_GROUP("Other", other_rows, 0),
 		{0},
 	},
-	.notes = "Serves on loopback until SIGTERM or Ctrl-C. Prints its URL and the line that "
-		"points programs at it.\n"
-		"Controls, each a POST: /mock/fire, /mock/advice (aws: also /mock/rebalance), "
-		"/mock/foreign and /mock/cancel (azure), /mock/expire (aws: all tokens), "
-		"/mock/set with {\"path\": P, \"body\": B}, /mock/fault with {\"fault\": FAULT} as "
-		"--fault has it, also with \"method\" and \"path\"; {} ends it. GET /mock/state "
-		"tells what is on.",
+	.notes = "Serves on loopback until SIGTERM or Ctrl-C. Prints its URL and the line that points programs "
+		"at it. POST /mock/fire, advice, foreign, cancel, expire, set and fault control it, and GET "
+		"/mock/state tells what is on: `man reprieve-drill`",
 	.exits = (const struct help_row[]){
 		{"0", "ended by a signal"},
 		{"64", "wrong usage, or the port is in use"},

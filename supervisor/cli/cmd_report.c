@@ -78,21 +78,10 @@ const struct verb verb_report = {
 		OPTION_GROUP("Report", own_rows, 0),
 		STORE_COMMAND_OTHER,
 	},
-	.notes = "Lost is work that no snapshot of its attempt holds, where the job has not "
-		"finished: up to the moment when it was told to end, or up to its last step, if it "
-		"reports them. Of a job that ended with 0 nothing is counted as lost; how long it "
-		"went on after its newest snapshot stands in brackets, and is lost if it had not "
-		"finished, as where a training is killed within a pipeline. "
-		"A machine that vanished without a word is counted with what was known of it last, "
-		"which is its newest snapshot, or its ledger, of which a part is stored each "
-		"minute: > marks that. Goodput is "
-		"the time that counts in all that was paid for: running and restoring. "
-		"In store says how many snapshots of the attempt are there now: "
-		"retention (--keep-last and its like) has removed others. Nobody can tell a "
-		"machine that has just vanished from one that "
-		"still runs: the newest attempt of a job is no preemption until a later one "
-		"follows. An attempt of a gang is one, whose times are those of its member 0, and "
-		"whose cost is that of all its machines.",
+	.notes = "Lost is work that no snapshot of its attempt holds, where the job has not finished; > marks "
+		"what is known of a machine that vanished. In brackets: how long a job that finished went on "
+		"after its newest snapshot. Goodput is the time that counts in all that was paid for. In "
+		"store are the snapshots that are there now. More: `man reprieve`",
 	.exits = store_command_exits,
 };
 // clang-format on

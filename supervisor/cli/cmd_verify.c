@@ -55,10 +55,8 @@ const struct verb verb_verify = {
 		STORE_COMMAND_STORE,
 		OPTION_GROUP("What", own_rows, 0),
 		STORE_COMMAND_TRANSFER, STORE_COMMAND_OTHER},
-	.notes = "A job that runs heals damaged content by its next save, once --repair has set it "
-		"aside. The other files of a damaged snapshot can be had: `reprieve restore ID DIR "
-		"--exclude FILE`. The record of a snapshot itself is mended by nothing but a copy "
-		"of it.",
+	.notes = "Once --repair has set damaged content aside, the next save of a job sends it anew. The "
+		"other files of a damaged snapshot: `reprieve restore ID DIR --exclude FILE`.",
 	.exits = (const struct help_row[]){
 		{"0", "all is good"},
 		{"1", "damage was found, or it could not be read"},
