@@ -145,25 +145,26 @@ struct scenario_options {
 	unsigned rounds;
 	int64_t notice_after_ms; /* from the job's launch, or NOTICE_AFTER_UNSAID */
 	int64_t notice_ms;       /* from the notice to the machine's end; not 0 */
-	const char *compare;     /* the result file, from path_below(); NULL: nothing is compared */
-	const char *directory;   /* scratch; NULL: a new one under $TMPDIR or /tmp */
-	int64_t timeout_ms;      /* of the whole drill; 0: none */
-	unsigned lost_most;      /* steps by each preemption; UINT_MAX: any */
-	bool verbose;            /* copies the machines' logs to stderr */
-	bool of_trace;           /* `notice_ms` is the longest one */
-	const char *script;      /* the text of examples/bash/trap_and_sync.sh */
-	const char *save_signal; /* its SAVE_SIGNAL: "TERM" */
+	char *compare; /* owned: the result file, from path_below(); NULL: nothing is compared */
+	const char *directory;              /* scratch; NULL: a new one under $TMPDIR or /tmp */
+	int64_t timeout_ms;                 /* of the whole drill; 0: none */
+	unsigned lost_most;                 /* steps by each preemption; UINT_MAX: any */
+	bool verbose;                       /* copies the machines' logs to stderr */
+	bool of_trace;                      /* `notice_ms` is the longest one */
+	const char *script;                 /* the text of examples/bash/trap_and_sync.sh */
+	char save_signal[SIGNAL_NAME_SIZE]; /* its SAVE_SIGNAL: "TERM" */
 	struct step_patterns patterns;
-	char *excluded[EXCLUDED_MOST]; /* of --exclude, from path_below(); NULL behind the last */
+	char *excluded[EXCLUDED_MOST]; /* owned; of --exclude, from path_below(); NULL behind the
+					  last */
 
 	/* For `reprieve run`. */
 	char **run_options; /* as the user wrote them, without the "--" */
 	size_t run_option_count;
-	char **command;             /* ends with NULL */
-	const char *checkpoint_dir; /* as from path_below() */
-	const char *store;          /* URL; NULL: one in the scratch directory */
-	bool notice_chosen;         /* the user wrote --notice */
-	uint32_t gang;              /* its members; 0: it is one machine */
+	char **command;       /* ends with NULL */
+	char *checkpoint_dir; /* owned; as from path_below() */
+	const char *store;    /* URL; NULL: one in the scratch directory */
+	bool notice_chosen;   /* the user wrote --notice */
+	uint32_t gang;        /* its members; 0: it is one machine */
 
 	const struct signals_inherited *inherited; /* for the machines */
 	bool silent;                               /* nothing is printed as it happens */
