@@ -62,7 +62,6 @@ const struct verb verb_doctor = {
 	.exits = (const struct help_row[]){
 		{"0", "nothing failed"},
 		{"1", "something failed"},
-		{"64", "wrong usage"},
 		{0},
 	},
 };

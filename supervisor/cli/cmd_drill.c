@@ -4,8 +4,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "cli.h"
 #include "drill/drill.h"
-#include "embedded_files.h"
 #include "options/options.h"
 #include "page.h"
 #include "process/process.h"
@@ -160,7 +160,6 @@ static const struct help_row exits[] = {
 		"seen to go on from it; how many steps since then were lost is said"},
 	{"1", "FAIL: what was not saved, not loaded, or more than --max-lost allows is said"},
 	{"2", "UNPROVEN: nothing shows that it went on; what would show it is said"},
-	{"64", "wrong usage"},
 	{"126, 127", "NOT RUN: there is no such command, or it is no program (as in a shell)"},
 	{"70", "a failure of ours"},
 	{"130, 143", "stopped by a signal"},

@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "embedded_files.h"
+#include "cli.h"
 #include "frameworks/frameworks.h"
 #include "options/options.h"
 #include "process/process.h"
@@ -46,7 +46,6 @@ const struct verb verb_explain = {
 		"codes mean to a scheduler. c, python: the file to copy for a job that asks by itself.",
 	.exits = (const struct help_row[]){
 		{"0", "explained"},
-		{"64", "wrong usage, or nothing is known of that name"},
 		{0},
 	},
 };

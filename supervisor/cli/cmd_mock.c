@@ -104,7 +104,6 @@ const struct verb verb_mock = {
 		"/mock/state tells what is on: `man reprieve-drill`",
 	.exits = (const struct help_row[]){
 		{"0", "ended by a signal"},
-		{"64", "wrong usage, or the port is in use"},
 		{"70", "a failure of ours"},
 		{0},
 	},

@@ -222,25 +222,18 @@ static int print_restore(const struct job *job)
 	return report_failure(job_refusal_code(err.kind), &err);
 }
 
-/* What lies there is judged by a start, which reads all of it and moves aside what is torn: not
- * here. */
-static void print_local_files(const struct job *job, bool empty)
+/* Another run there refuses a start that has it from the beginning (launch/launch.h). Returns
+ * the exit code of a start. */
+static int print_directory(const struct job *job)
 {
+	/* What lies there is judged by a start, which reads all of it and moves aside what is torn:
+	 * not here. */
 	static const char *const texts[] = {
 		[RESTORE_LATEST] = ("judged by the start: the job goes on from them where they are "
 				    "whole and newer than the snapshot (not looked at here)"),
 		[RESTORE_NONE] = "they stay, but for what is torn, and the job finds them",
 		[RESTORE_SPECIFIC] = "they make room for the snapshot, and are kept",
 	};
-
-	if (!empty)
-		terminal_line_print("files there     %s", texts[job->options->restore]);
-}
-
-/* Another run there refuses a start that has it from the beginning (launch/launch.h). Returns
- * the exit code of a start. */
-static int print_directory(const struct job *job)
-{
 	const char *directory = job->options->checkpoint_dir;
 	struct workspace workspace = {0};
 	auto_(snapshot_files_release) struct snapshot_files files = {0};
@@ -259,7 +252,8 @@ static int print_directory(const struct job *job)
 		code = takes_it ? report_failure(EXIT_OWN_FAILURE, &err) : 0;
 	}
 	workspace_release(&workspace);
-	print_local_files(job, files.count == 0);
+	if (files.count > 0)
+		terminal_line_print("files there     %s", texts[job->options->restore]);
 	return code;
 }
 

@@ -61,7 +61,6 @@ const struct verb verb_verify = {
 	.exits = (const struct help_row[]){
 		{"0", "all is good"},
 		{"1", "damage was found, or it could not be read"},
-		{"64", "wrong usage"},
 		{"78", "wrong configuration: no such store or job, or it cannot be used"},
 		{0},
 	},

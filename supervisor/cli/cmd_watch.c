@@ -108,7 +108,6 @@ const struct verb verb_watch = {
 	.exits = (const struct help_row[]){
 		{"0", "at SIGTERM or Ctrl-C, and with --once after a stop"},
 		{"1", "--timeout is over"},
-		{"64", "wrong usage"},
 		{"69", "there is no source to watch"},
 		{"70", "a failure of ours"},
 		{"any other", "with --once the command's own, if it failed"},

@@ -1,7 +1,7 @@
 #include "page.h"
 
 #include "base/terminal_line.h"
-#include "embedded_files.h"
+#include "cli.h"
 #include "status_text.h"
 
 #include <inttypes.h>
