@@ -329,21 +329,6 @@ const char attempt_costs_sentence[] =
 /* A wait is drawn no longer than this part of what all attempts have run. */
 #define WAIT_SHARE 4
 
-static const char *format_duration(int64_t ms, char text[32])
-{
-	return ms < 0 ? "?" : text_duration(ms, text, 32);
-}
-
-static void format_label(const struct attempt_costs *costs, char *text, size_t size)
-{
-	char ran[32], lost[32];
-
-	snprintf(text, size, "%u: ran %s, %s%s%s", costs->number,
-		 format_duration(costs->ran_ms, ran), costs->outcome,
-		 costs->lost_ms > 0 ? ", lost " : "",
-		 costs->lost_ms > 0 ? format_duration(costs->lost_ms, lost) : "");
-}
-
 /* Puts the attempts upon one axis, on which long waits are cut. */
 static void add_bars(struct page_section *section, const struct attempt_costs *accounts,
 		     size_t count)
@@ -358,8 +343,12 @@ static void add_bars(struct page_section *section, const struct attempt_costs *a
 		const struct attempt_costs *costs = &accounts[i];
 		struct page_bar *bar = page_add_bar(section);
 		int64_t waited_ms = ended_ms > 0 ? costs->from_ms - ended_ms : 0;
+		auto_json json_t *row = attempt_costs_json(costs);
+		auto_free char *label = json_fill("{attempt}: ran [{ran_seconds:time}|?], "
+						  "{outcome}[, lost {lost_seconds:+time}]",
+						  row);
 
-		format_label(costs, bar->label, sizeof(bar->label));
+		text_set(bar->label, sizeof(bar->label), label);
 		if (costs->from_ms <= 0)
 			continue;
 		if (cut_ms < 0)
