@@ -407,8 +407,6 @@ int mock_start(const struct mock_options *options, struct mock **result, struct 
 		mock->options.notice_ms = mock_clouds[options->cloud].notice_ms;
 	if (!options->vm_name)
 		mock->options.vm_name = "reprieve-mock_0";
-	if (!options->action)
-		mock->options.action = "terminate";
 	mock->faults = json_array();
 	mock->values = json_object();
 	random_hex(mock->secret);
@@ -512,8 +510,9 @@ static char *fill(const struct mock *mock, const char *value)
 	int64_t end_ms = mock->fired[MOCK_STOP].at_wall_ms + mock->options.notice_ms;
 	time_t beijing = (time_t)end_ms / 1000 + 8 * 3600;
 	char end[32], there[32], advised[32];
-	const char *const texts[] = {mock->options.vm_name, mock->options.action, end, there,
-				     advised};
+	static const char *const actions[] = {"terminate", "stop", "hibernate"};
+	const char *const texts[] = {mock->options.vm_name, actions[mock->options.action], end,
+				     there, advised};
 	auto_(bytes_release) struct bytes out = {0};
 	struct tm parts;
 
@@ -538,7 +537,6 @@ static char *fill(const struct mock *mock, const char *value)
 static char *value_of(const struct mock *mock, enum mock_cloud cloud, const char *path)
 {
 	const char *set = json_text_or(mock->values, path, NULL);
-	bool terminates = text_equal(mock->options.action, "terminate");
 	/* GKE's own server (workload identity) has few keys. */
 	bool hides =
 		mock->options.is_gke && cloud == MOCK_GCP && text_starts(path, GCP "instance/") &&
@@ -551,7 +549,8 @@ static char *value_of(const struct mock *mock, enum mock_cloud cloud, const char
 		if (values[i].cloud == cloud && text_equal(values[i].path, path) &&
 		    (values[i].event == ALWAYS || mock->fired[values[i].event].is_on) &&
 		    /* The old name has terminations only. */
-		    (terminates || cloud != MOCK_AWS || !text_ends(path, "/termination-time")))
+		    (mock->options.action == 0 || cloud != MOCK_AWS ||
+		     !text_ends(path, "/termination-time")))
 			return fill(mock, values[i].value);
 	return NULL;
 }

@@ -37,7 +37,7 @@ struct mock_options {
 	int64_t notice_after_ms; /* ms from the start until MOCK_STOP fires; 0: on demand only */
 	int64_t notice_ms;       /* from the notice to the end; 0: as the cloud announces it */
 	const char *vm_name;     /* NULL: reprieve-mock_0. Azure: what events name */
-	const char *action;      /* AWS: terminate (NULL), stop or hibernate */
+	unsigned action;         /* AWS: 0 terminate, 1 stop, 2 hibernate */
 	unsigned limit;   /* requests per second, of all clients; more get 429; 0: no limit */
 	bool is_gke;      /* GCP: as GKE's metadata server, which hides the notice */
 	bool is_hardened; /* Alibaba: every request needs a token */

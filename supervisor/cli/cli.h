@@ -11,7 +11,7 @@
  *	verbs.h              declares cmd_<verb>() and each verb's table of options
  *	store_command.h      what the verbs have in common that look into a store
  *	costs.h              what attempts ran, lost and cost; what a store costs a month
- *	embedded_files.h     files inside the program: reprieve.py, the completions
+ *	embedded_files.c     files inside the program: reprieve.py, the completions
  */
 #ifndef CLI_H
 #define CLI_H
@@ -44,5 +44,14 @@ int command_check_environment(bool strict);
 
 /* Prints three lines: the version; the formats that this program writes; the commit. */
 void version_print(void);
+
+/* --- embedded_files.c: files inside the program --- */
+
+/* Prints what `reprieve VERB WORD` prints; false for another word. */
+bool embedded_file_print(const char *verb, const char *word);
+
+extern const char embedded_restarts_begin[]; /* RESTARTS.md */
+extern const char embedded_style_begin[];    /* page.css */
+extern const char embedded_script_begin[];   /* examples/bash/trap_and_sync.sh */
 
 #endif

@@ -54,7 +54,6 @@ const struct verb verb_checkpoint = {
 	.exits = (const struct help_row[]){
 		{"0", "durable; with --no-wait: asked"},
 		{"1", "not durable"},
-		{"64", "wrong usage"},
 		{"69", "no such job is running here"},
 		{0},
 	},

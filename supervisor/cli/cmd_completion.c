@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli.h"
-#include "embedded_files.h"
 #include "scheduler/scheduler.h"
 #include "verbs.h"
 
@@ -32,7 +31,6 @@ const struct verb verb_completion = {
 	.notes = "`cmake --install` puts them where the shells look for them.",
 	.exits = (const struct help_row[]){
 		{"0", "printed"},
-		{"64", "wrong usage"},
 		{0},
 	},
 };

@@ -56,16 +56,11 @@ const struct verb verb_doctor = {
 		STORE_COMMAND_STORE_ALONE,
 		OPTION_GROUP("Machine and checkpoint", own_rows, 0),
 		STORE_COMMAND_OTHER},
-	.notes = "This machine: who announces a preemption, the preload library, process 1, the "
-		"time to save.\n"
-		"The store: what these credentials may do there, whether the clock is right, how "
-		"fast it is.\n"
-		"Under Slurm: may the job be requeued, and who gets the signal ahead of its end.\n"
-		"Objects of its own are written below tmp/ and removed again.",
+	.notes = "Looks at who announces a preemption, the preload library, process 1, the time to save, the "
+		"store and its credentials, and the scheduler. What it writes in the store is removed again.",
 	.exits = (const struct help_row[]){
 		{"0", "nothing failed"},
 		{"1", "something failed"},
-		{"64", "wrong usage"},
 		{0},
 	},
 };

@@ -4,8 +4,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "cli.h"
 #include "drill/drill.h"
-#include "embedded_files.h"
 #include "options/options.h"
 #include "page.h"
 #include "process/process.h"
@@ -29,24 +29,19 @@
 struct drill_options {
 	struct scenario_options scenario;
 	const char *step_pattern; /* NULL: the usual ones */
-	size_t excluded;          /* so many scenario.excluded */
 	bool keep;
 	bool json;
 	const char *junit, *html; /* files; NULL: none */
 	const char *trace;        /* file; NULL: none */
-	char save_signal[SIGNAL_NAME_SIZE];
-	/* Owned. */
-	char *checkpoint_dir;
-	char *compare;
 };
 
 static void drill_options_release(struct drill_options *options)
 {
-	for (size_t i = 0; i < options->excluded; i++)
-		free(options->scenario.excluded[i]);
+	for (char **excluded = options->scenario.excluded; *excluded; excluded++)
+		free(*excluded);
 	step_patterns_release(&options->scenario.patterns);
-	free(options->checkpoint_dir);
-	free(options->compare);
+	free(options->scenario.checkpoint_dir);
+	free(options->scenario.compare);
 }
 
 AUTO(struct drill_options, drill_options_release);
@@ -66,9 +61,9 @@ static int set_compare(void *all, const char *path, struct err *err)
 {
 	struct drill_options *options = all;
 
-	free(options->compare);
-	options->scenario.compare = options->compare = relative_to_here(path);
-	if (!options->compare)
+	free(options->scenario.compare);
+	options->scenario.compare = relative_to_here(path);
+	if (!options->scenario.compare)
 		return err_set(err, ERR_INVALID,
 			       "'%s' is not below the current directory: each machine writes its "
 			       "own",
@@ -78,14 +73,18 @@ static int set_compare(void *all, const char *path, struct err *err)
 
 static int add_excluded(void *all, const char *path, struct err *err)
 {
-	struct drill_options *options = all;
-	char *below = options->excluded < EXCLUDED_MOST - 1 ? relative_to_here(path) : NULL;
+	char **excluded = ((struct drill_options *)all)->scenario.excluded, *below;
+	size_t count = 0;
+
+	while (excluded[count])
+		count++;
+	below = count < EXCLUDED_MOST - 1 ? relative_to_here(path) : NULL;
 
 	if (!below)
 		return err_set(err, ERR_INVALID,
 			       "'%s' is not below the current directory, or more than %d are given",
 			       path, EXCLUDED_MOST - 1);
-	options->scenario.excluded[options->excluded++] = below;
+	excluded[count] = below;
 	return 0;
 }
 
@@ -161,7 +160,6 @@ static const struct help_row exits[] = {
 		"seen to go on from it; how many steps since then were lost is said"},
 	{"1", "FAIL: what was not saved, not loaded, or more than --max-lost allows is said"},
 	{"2", "UNPROVEN: nothing shows that it went on; what would show it is said"},
-	{"64", "wrong usage"},
 	{"126, 127", "NOT RUN: there is no such command, or it is no program (as in a shell)"},
 	{"70", "a failure of ours"},
 	{"130, 143", "stopped by a signal"},
@@ -186,13 +184,9 @@ const struct verb verb_drill = {
 		OPTION_GROUP(NULL, json_rows, offsetof(struct drill_options, json)),
 		{0},
 	},
-	.notes = "Notice, checkpoint, upload, kill, and on from there. PASS needs proof: the event "
-		"log and the store have the checkpoint before the deadline, the next machine restored "
-		"it, and the steps that the job prints (step 120) go on from it. Each machine has its "
-		"own copy of the current directory, without the checkpoints and what --exclude names. "
-		"A machine dies with all its processes. Snapshots go to a store in the scratch "
-		"directory, whatever REPRIEVE_STORE says, or to --store of `run`; there they stay, "
-		"under a job name of its own.",
+	.notes = "PASS needs proof: the event log and the store have the checkpoint before the deadline, the "
+		"next machine restored it, and the steps that the job prints (step 120) go on from it. Each "
+		"machine has its own copy of the current directory. More: `man reprieve-drill`",
 	.exits = exits,
 };
 // clang-format on
@@ -230,8 +224,8 @@ static enum option_result read_run(struct drill_options *options, char **argv, s
 			       "run: --dry-run starts nothing: there is nothing to drill");
 	if (run.store && storage_check_url(run.store, err) < 0)
 		return err_wrap(err, "run");
-	options->checkpoint_dir = relative_to_here(run.checkpoint_dir);
-	if (!options->checkpoint_dir)
+	scenario->checkpoint_dir = relative_to_here(run.checkpoint_dir);
+	if (!scenario->checkpoint_dir)
 		return err_set(err, ERR_INVALID,
 			       "run: --checkpoint-dir %s: for a drill, name one below the current "
 			       "directory: each machine has its own",
@@ -240,19 +234,17 @@ static enum option_result read_run(struct drill_options *options, char **argv, s
 	if (directory_check_run(
 		    &(struct directory_check){
 			    .store = run.store ? run.store : "",
-			    .directory = options->checkpoint_dir,
+			    .directory = scenario->checkpoint_dir,
 			    .command = run.command,
 		    },
 		    &advice, &why) < 0)
 		return err_set(err, why.kind, "%s: %s", why.text, advice);
-	if (drilled_command_check(run.command, run.checkpoint_dir, options->checkpoint_dir, here,
+	if (drilled_command_check(run.command, run.checkpoint_dir, scenario->checkpoint_dir, here,
 				  err) < 0)
 		return -1;
 	signal_name_format(run.checkpoint_signal > 0 ? run.checkpoint_signal : SIGTERM,
-			   options->save_signal);
-	scenario->save_signal = options->save_signal;
+			   scenario->save_signal);
 	scenario->script = embedded_script_begin;
-	scenario->checkpoint_dir = options->checkpoint_dir;
 	scenario->store = run.store;
 	scenario->command = run.command;
 	scenario->run_options = argv + 1;
@@ -360,9 +352,9 @@ static void fill_page(struct page_section *section, const struct scenario *scena
 	result = report_result(scenario, reason, sizeof(reason));
 	snprintf(section->title, sizeof(section->title), "%s", drill_result_name(result));
 	snprintf(section->note, sizeof(section->note), "%.600s", reason);
-	page_add_figure(section, "survived", "survived", "%u of %u", facts->rounds_passed,
-			facts->rounds_wanted);
-	page_add_figure(section, "notice", "notice", "%s",
+	snprintf(text, sizeof(text), "%u of %u", facts->rounds_passed, facts->rounds_wanted);
+	page_add_figure(section, "survived", "survived", text);
+	page_add_figure(section, "notice", "notice",
 			drill_seconds_format(scenario->options->notice_ms, text));
 	for (unsigned i = 0; i < facts->rounds_done; i++)
 		for (uint32_t m = 0; m < scenario->rounds[i].members; m++) {

@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "embedded_files.h"
+#include "cli.h"
 #include "frameworks/frameworks.h"
 #include "options/options.h"
 #include "process/process.h"
@@ -42,14 +42,10 @@ const struct verb verb_explain = {
 		OPTION_GROUP("Other", json_rows, offsetof(struct explain_options, json)),
 		{0},
 	},
-	.notes = "profile: how a job of a framework, by any of its usual names, is recognised, how it "
-		"is asked to save, how a finished and a torn checkpoint look, how it resumes.\n"
-		"exit: what the exit codes mean, and how a scheduler is told to act on them.\n"
-		"c, python: the file to copy for a job that asks by itself whether a checkpoint "
-		"is wanted.",
+	.notes = "profile: how a framework's job is recognised, asked, saves and resumes. exit: what the exit "
+		"codes mean to a scheduler. c, python: the file to copy for a job that asks by itself.",
 	.exits = (const struct help_row[]){
 		{"0", "explained"},
-		{"64", "wrong usage, or nothing is known of that name"},
 		{0},
 	},
 };

@@ -48,9 +48,8 @@ const struct verb verb_forget = {
 		OPTION_GROUP(NULL, price_rows, offsetof(struct forget_options, price)),
 		STORE_COMMAND_OTHER,
 	},
-	.notes = "What any rule keeps is kept; give at least one. Whatever the rules: the newest "
-		"good snapshot is kept, what an attempt that has not ended (and the newest in any "
-		"case) started from, and what is pinned (`reprieve pin`).",
+	.notes = "What any rule keeps is kept; give at least one. Kept in any case: the newest good snapshot, "
+		"what an attempt that has not ended started from, and what is pinned (`reprieve pin`).",
 	.exits = store_command_exits,
 };
 // clang-format on

@@ -29,15 +29,10 @@ const struct verb verb_list = {
 		OPTION_GROUP(NULL, price_rows, offsetof(struct list_options, price)),
 		STORE_COMMAND_OTHER,
 	},
-	.notes = "Without --job, and with several jobs in the store: lists the jobs; beside a "
-		"name that nobody has chosen, with directory, command and newest step.\n"
-		"The states: good (may be resumed from), late (a newer attempt has begun without "
-		"it: it was committed after that, or was damaged then), superseded (an older one "
-		"was restored by hand), suspect (the job died of it twice), damaged (something of it "
-		"is missing or cut short; `reprieve verify` reads every byte). * marks what "
-		"the next start resumes from. MEMBERS, "
-		"where there is a gang: how many machines have taken it together; \"3 of 4\": one "
-		"of them has no checkpoint in it. `reprieve show` says what each has.",
+	.notes = "Without --job, and with several jobs in the store: lists the jobs. * marks what the next "
+		"start resumes from. The states: good, late (a newer attempt has begun without it), superseded "
+		"(an older one was restored by hand), suspect (the job died of it twice), damaged, newer (of a "
+		"newer version). MEMBERS: \"3 of 4\" says that one has no checkpoint in it. More: `man reprieve`",
 	.exits = store_command_exits,
 };
 // clang-format on

@@ -84,7 +84,6 @@ const struct verb verb_probe = {
 	.exits = (const struct help_row[]){
 		{"0", "well"},
 		{"1", "not well, or the supervisor does not say"},
-		{"64", "wrong usage"},
 		{"69", "no such job runs here under this user"},
 		{0},
 	},

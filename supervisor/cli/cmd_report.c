@@ -5,7 +5,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "report_page.h"
+#include "costs.h"
+#include "status_text.h"
 #include "store_command.h"
 #include "verbs.h"
 
@@ -76,21 +77,10 @@ const struct verb verb_report = {
 		OPTION_GROUP("Report", own_rows, 0),
 		STORE_COMMAND_OTHER,
 	},
-	.notes = "Lost is work that no snapshot of its attempt holds, where the job has not "
-		"finished: up to the moment when it was told to end, or up to its last step, if it "
-		"reports them. Of a job that ended with 0 nothing is counted as lost; how long it "
-		"went on after its newest snapshot stands in brackets, and is lost if it had not "
-		"finished, as where a training is killed within a pipeline. "
-		"A machine that vanished without a word is counted with what was known of it last, "
-		"which is its newest snapshot, or its ledger, of which a part is stored each "
-		"minute: > marks that. Goodput is "
-		"the time that counts in all that was paid for: running and restoring. "
-		"In store says how many snapshots of the attempt are there now: "
-		"retention (--keep-last and its like) has removed others. Nobody can tell a "
-		"machine that has just vanished from one that "
-		"still runs: the newest attempt of a job is no preemption until a later one "
-		"follows. An attempt of a gang is one, whose times are those of its member 0, and "
-		"whose cost is that of all its machines.",
+	.notes = "Lost is work that no snapshot of its attempt holds, where the job has not finished; > marks "
+		"what is known of a machine that vanished. In brackets: how long a job that finished went on "
+		"after its newest snapshot. Goodput is the time that counts in all that was paid for. In "
+		"store are the snapshots that are there now. More: `man reprieve`",
 	.exits = store_command_exits,
 };
 // clang-format on
@@ -180,59 +170,34 @@ static struct group *group_of(struct report *report, const char *name)
 
 /* --- saying --- */
 
-static void print_cost(const struct report_options *options, const struct attempt_costs_sum *sum)
+/* Takes over `sum`. */
+static void print_sum(const struct report *report, const char *name, json_t *sum)
 {
-	struct attempt_costs_price cost =
-		attempt_costs_price(sum, options->prices.spot, options->prices.on_demand);
+	static const char *const lines[] = {
+		"{name}: {attempts} attempt{attempts:s}, {preemptions} preemption{preemptions:s} "
+		"({announced} announced)[{origin}]",
+		"[  goodput  {goodput:percent} of the time paid for counts; without checkpoints "
+		"{goodput_without:percent}]",
+		NULL,
+		"[  cost     {spot_cost:money} at {spot_price:money} an hour]",
+		"[           {on_demand_cost:money} for the same work on demand, at "
+		"{on_demand_price:money}[: saved {saved_cost:money}]]",
+	};
+	auto_free char *origin = store_command_job_origin(report->command->store, name);
+	auto_free char *sentence = text_format("  time     %s", attempt_costs_sentence);
+	auto_json json_t *all = sum;
 
-	if (options->prices.spot > 0)
-		printf("  cost     $%.2f at $%.2f an hour\n", cost.spot, options->prices.spot);
-	if (options->prices.spot > 0 && options->prices.on_demand > 0)
-		printf("           $%.2f for the same work on demand, at $%.2f: saved $%.2f (%.0f "
-		       "%%)\n",
-		       cost.on_demand, options->prices.on_demand, cost.saved,
-		       cost.on_demand > 0 ? 100 * cost.saved / cost.on_demand : 0);
+	json_object_set_new(all, "name", json_string(name));
+	json_object_set_new(all, "origin", json_string(origin));
+	json_object_set_new(all, "spot_price", json_real(report->options->prices.spot));
+	json_object_set_new(all, "on_demand_price", json_real(report->options->prices.on_demand));
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		json_say(lines[i] ? lines[i] : sentence, all);
 }
 
-static void print_sum(const struct report_options *options, const char *store, const char *name,
-		      const struct attempt_costs_sum *sum)
+static json_t *sum_json(const struct report *report, const struct attempt_costs_sum *sum)
 {
-	char sentence[400];
-
-	auto_free char *origin = store_command_job_origin(store, name);
-
-	terminal_line_print("%s: %u attempt%s, %u preemption%s (%u announced)%s", name,
-			    sum->attempts, sum->attempts == 1 ? "" : "s", sum->interruptions,
-			    sum->interruptions == 1 ? "" : "s", sum->announced, origin);
-	printf("  goodput  %.1f %% of the time paid for counts; without checkpoints %.1f "
-	       "%%\n",
-	       100 * attempt_costs_goodput(sum, false), 100 * attempt_costs_goodput(sum, true));
-	printf("  time     %s\n", attempt_costs_sentence(sum, sentence, sizeof(sentence)));
-	print_cost(options, sum);
-}
-
-static json_t *sum_json(const struct report_options *options, const struct attempt_costs_sum *sum)
-{
-	struct attempt_costs_price cost =
-		attempt_costs_price(sum, options->prices.spot, options->prices.on_demand);
-	json_t *json =
-		json_pack("{s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "attempts",
-			  (int)sum->attempts, "preemptions", (int)sum->interruptions, "announced",
-			  (int)sum->announced, "ran_seconds", json_seconds(sum->ran_ms),
-			  "lost_seconds", json_seconds(sum->lost_ms), "kept_seconds",
-			  json_seconds(sum->kept_ms), "restore_seconds",
-			  json_seconds(sum->restore_ms), "saved_seconds",
-			  json_seconds(sum->saved_ms), "at_least", sum->lost_at_least, "goodput",
-			  sum->machines_ms > 0 ? json_real(attempt_costs_goodput(sum, false))
-					       : json_null());
-
-	if (options->prices.spot > 0)
-		json_object_set_new(json, "spot_cost", json_real(cost.spot));
-	if (options->prices.spot > 0 && options->prices.on_demand > 0) {
-		json_object_set_new(json, "on_demand_cost", json_real(cost.on_demand));
-		json_object_set_new(json, "saved_cost", json_real(cost.saved));
-	}
-	return json;
+	return attempt_costs_sum_json(sum, &report->options->prices);
 }
 
 /* --- one job --- */
@@ -240,7 +205,7 @@ static json_t *sum_json(const struct report_options *options, const struct attem
 static void print_job(struct report *report, const char *job, const struct attempt_costs *accounts,
 		      size_t count, const struct attempt_costs_sum *sum)
 {
-	json_t *attempts = json_array(), *json = sum_json(report->options, sum);
+	json_t *attempts = json_array(), *json = sum_json(report, sum);
 
 	for (size_t i = 0; i < count; i++)
 		json_array_append_new(attempts, attempt_costs_json(&accounts[i]));
@@ -280,7 +245,8 @@ static int report_job(struct report *report, struct storage *storage, const char
 					       sizeof(*report->sections));
 		section = &report->sections[report->section_count++];
 		*section = (struct page_section){.bar_count = 0};
-		report_page_fill(section, job, accounts, history.count, &report->options->prices);
+		attempt_costs_fill_page(section, job, accounts, history.count,
+					&report->options->prices);
 		print_job(report, job, accounts, history.count, &sum);
 		if (report->options->by)
 			group = group_name(report->options, &history);
@@ -319,18 +285,18 @@ static void print_totals(struct report *report)
 
 	for (size_t i = 0; i < report->count; i++)
 		json_object_set_new(groups, report->groups[i].name,
-				    sum_json(report->options, &report->groups[i].sum));
+				    sum_json(report, &report->groups[i].sum));
 	if (report->command->json) {
 		json_print(json_pack("{s:O, s:o, s:o*}", "jobs", report->jobs, "total",
-				     sum_json(report->options, &report->sum), "groups",
+				     sum_json(report, &report->sum), "groups",
 				     report->options->by ? json_incref(groups) : NULL),
 			   true);
 	} else {
 		for (size_t i = 0; i < report->count; i++)
-			print_sum(report->options, report->command->store, report->groups[i].name,
-				  &report->groups[i].sum);
+			print_sum(report, report->groups[i].name,
+				  sum_json(report, &report->groups[i].sum));
 		if (report->count > 1)
-			print_sum(report->options, report->command->store, "all", &report->sum);
+			print_sum(report, "all", sum_json(report, &report->sum));
 	}
 	json_decref(groups);
 }

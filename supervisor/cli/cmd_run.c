@@ -169,91 +169,70 @@ static int try_store(const char *url, struct err *err)
 	return 0;
 }
 
-static bool has_newest(const struct snapshot_list *list)
-{
-	for (size_t i = 0; i < list->count; i++)
-		if (list->items[i].newest)
-			return true;
-	return false;
-}
-
-/* `list` NULL: the store could not be looked at. */
-static const char *restore_text(const struct job *job, const struct snapshot_list *list)
-{
-	if (job->options->restore == RESTORE_NONE)
-		return "none";
-	if (job->options->restore == RESTORE_SPECIFIC)
-		return "the one chosen";
-	if (!list)
-		return "the newest good snapshot, if there is one";
-	return has_newest(list) ? "the newest good snapshot" : "none: no good snapshot is there";
-}
-
 /* What the job would go on from, and what is there. Returns the exit code of a start. */
 static int print_restore(const struct job *job)
 {
+	static const char *const texts[] = {
+		[RESTORE_LATEST] = "none: no good snapshot is there",
+		[RESTORE_NONE] = "none",
+		[RESTORE_SPECIFIC] = "the one chosen",
+	};
 	struct storage_options options = {
 		.url = job->store,
 		.job = job->name.text,
 		.read_only = true,
 	};
-	struct storage *storage = NULL;
-	struct snapshot_list list = {0};
-	struct err err = {0};
+	enum restore_policy policy = job->options->restore;
+	auto_(storage_close) struct storage *storage = NULL;
+	auto_(snapshot_list_release) struct snapshot_list list = {0};
 	auto_free char *why_not = NULL;
-	bool opened = job->store && storage_open(&options, &storage, NULL, &err) == 0;
-	bool listed = opened && storage_list_snapshots(storage, &list, NULL, &err) == 0;
-	bool empty = !opened && err.kind == ERR_NOT_FOUND;
-	int code = 0;
+	const char *what = texts[policy];
+	char id[SNAPSHOT_ID_TEXT];
+	struct err err = {0};
+	int looked = job->store ? storage_open(&options, &storage, NULL, &err) : 0;
 
-	if (opened)
+	if (storage)
 		why_not = job_explain_restart_decision(job, storage);
+	if (storage)
+		looked = storage_list_snapshots(storage, &list, NULL, &err);
+	for (size_t i = 0; policy == RESTORE_LATEST && i < list.count; i++)
+		if (list.items[i].newest)
+			what = "the newest good snapshot";
+	if (policy == RESTORE_LATEST && looked < 0 && err.kind != ERR_NOT_FOUND)
+		what = "the newest good snapshot, if there is one";
 	terminal_line_print("restore         %s%s", why_not ? "none: " : "",
-			    why_not ? why_not : restore_text(job, listed || empty ? &list : NULL));
-	if (listed) {
-		for (size_t i = 0; i < list.count; i++) {
-			char id[SNAPSHOT_ID_TEXT];
-
-			if (!list.items[i].newest && list.items[i].state != SNAPSHOT_DAMAGED)
-				continue;
+			    why_not ? why_not : what);
+	for (size_t i = 0; i < list.count; i++)
+		if (list.items[i].newest || list.items[i].state == SNAPSHOT_DAMAGED)
 			terminal_line_print("                %s %s%s%s",
 					    snapshot_id_format(list.items[i].id, id),
 					    snapshot_state_name(&list.items[i]),
 					    list.items[i].damage[0] ? ": " : "",
 					    list.items[i].damage);
-		}
-	} else if (err.kind == ERR_NOT_FOUND && try_store(job->store, &err) == 0) {
+	if (looked < 0 && err.kind == ERR_NOT_FOUND && try_store(job->store, &err) == 0) {
 		printf("                nothing is there yet\n");
-	} else if (job->store && job->store_is_needed) {
-		printf("                nothing: the job would not be started\n");
-		code = report_failure(job_refusal_code(err.kind), &err);
-	} else if (job->store) {
-		terminal_line_print("                cannot look: %s", err.text);
+		return 0;
 	}
-	snapshot_list_release(&list);
-	storage_close(storage);
-	return code;
-}
-
-/* What lies there is judged by a start, which reads all of it and moves aside what is torn: not
- * here. */
-static void print_local_files(const struct job *job, bool empty)
-{
-	static const char *const texts[] = {
-		[RESTORE_LATEST] = ("judged by the start: the job goes on from them where they are "
-				    "whole and newer than the snapshot (not looked at here)"),
-		[RESTORE_NONE] = "they stay, but for what is torn, and the job finds them",
-		[RESTORE_SPECIFIC] = "they make room for the snapshot, and are kept",
-	};
-
-	if (!empty)
-		terminal_line_print("files there     %s", texts[job->options->restore]);
+	if (looked < 0 && !job->store_is_needed)
+		terminal_line_print("                cannot look: %s", err.text);
+	if (looked == 0 || !job->store_is_needed)
+		return 0;
+	printf("                nothing: the job would not be started\n");
+	return report_failure(job_refusal_code(err.kind), &err);
 }
 
 /* Another run there refuses a start that has it from the beginning (launch/launch.h). Returns
  * the exit code of a start. */
 static int print_directory(const struct job *job)
 {
+	/* What lies there is judged by a start, which reads all of it and moves aside what is torn:
+	 * not here. */
+	static const char *const texts[] = {
+		[RESTORE_LATEST] = ("judged by the start: the job goes on from them where they are "
+				    "whole and newer than the snapshot (not looked at here)"),
+		[RESTORE_NONE] = "they stay, but for what is torn, and the job finds them",
+		[RESTORE_SPECIFIC] = "they make room for the snapshot, and are kept",
+	};
 	const char *directory = job->options->checkpoint_dir;
 	struct workspace workspace = {0};
 	auto_(snapshot_files_release) struct snapshot_files files = {0};
@@ -272,7 +251,8 @@ static int print_directory(const struct job *job)
 		code = takes_it ? report_failure(EXIT_OWN_FAILURE, &err) : 0;
 	}
 	workspace_release(&workspace);
-	print_local_files(job, files.count == 0);
+	if (files.count > 0)
+		terminal_line_print("files there     %s", texts[job->options->restore]);
 	return code;
 }
 

@@ -53,10 +53,8 @@ const struct verb verb_save = {
 		STORE_COMMAND_BANDWIDTH,
 		STORE_COMMAND_OTHER,
 	},
-	.notes = "The directory must not be written to meanwhile. Takes an attempt number, as a "
-		"run would. If the job runs here, and DIR is its directory, its supervisor is asked "
-		"for a checkpoint instead, as by `reprieve checkpoint`. Otherwise it is refused if "
-		"the job may be running: its newest attempt has left no end record.",
+	.notes = "The directory must not be written to meanwhile. Takes an attempt number, as a run would. "
+		"If the job runs here in DIR, its supervisor is asked instead. More: `man reprieve`",
 	.exits = store_command_exits,
 };
 // clang-format on

@@ -18,11 +18,8 @@ const struct verb verb_show = {
 	.arguments = "[ID|latest]",
 	.arguments_most = 1,
 	.groups = (const struct option_group[]){STORE_COMMAND_STORE, STORE_COMMAND_OTHER},
-	.notes = "A running file is one that is written as long as the job lives, such as\n"
-		 "metrics.csv: what it had when the snapshot was taken is in it. --json prints\n"
-		 "the whole manifest, with every chunk (storage/FORMAT.md).\n"
-		 "Of a gang it says what each member has given, and the files of member I are\n"
-		 "below member-0000I/.",
+	.notes = "A running file is one that is written as long as the job lives. --json prints the whole "
+		"manifest (storage/FORMAT.md). Of a gang, the files of member I are below member-0000I/.",
 	.exits = store_command_exits,
 };
 // clang-format on

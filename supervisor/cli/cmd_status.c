@@ -72,7 +72,6 @@ const struct verb verb_status = {
 	.exits = (const struct help_row[]){
 		{"0", "every supervisor has answered; with --watch: every job has ended with 0"},
 		{"1", "a supervisor does not answer; with --watch: one was killed"},
-		{"64", "wrong usage"},
 		{"69", "no such job runs here under this user"},
 		{"else", "with --watch: the exit status of `reprieve run`, of the first job that did not end "
 			"with 0"},

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/text.h"
+#include "status_text.h"
 #include "store_command.h"
 #include "verbs.h"
 
@@ -55,20 +56,18 @@ const struct verb verb_verify = {
 		STORE_COMMAND_STORE,
 		OPTION_GROUP("What", own_rows, 0),
 		STORE_COMMAND_TRANSFER, STORE_COMMAND_OTHER},
-	.notes = "A job that runs heals damaged content by its next save, once --repair has set it "
-		"aside. The other files of a damaged snapshot can be had: `reprieve restore ID DIR "
-		"--exclude FILE`. The record of a snapshot itself is mended by nothing but a copy "
-		"of it.",
+	.notes = "Once --repair has set damaged content aside, the next save of a job sends it anew. The "
+		"other files of a damaged snapshot: `reprieve restore ID DIR --exclude FILE`.",
 	.exits = (const struct help_row[]){
 		{"0", "all is good"},
 		{"1", "damage was found, or it could not be read"},
-		{"64", "wrong usage"},
 		{"78", "wrong configuration: no such store or job, or it cannot be used"},
 		{0},
 	},
 };
 // clang-format on
 
+/* Of --json, else of text. */
 struct verify_findings {
 	bool json;
 	json_t *list;
@@ -87,16 +86,14 @@ static void print_damage(void *arg, struct snapshot_id id, const char *sentence)
 		terminal_line_print("damaged  %s  %s", text, sentence);
 }
 
-static void print_result_json(const struct store_command *command, struct verify_findings *findings,
-			      const struct verify_result *result)
+static json_t *result_json(const struct store_command *command, json_t *damages,
+			   const struct verify_result *result)
 {
-	json_print(json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:o}", "store",
-			     command->store, "job", command->job, "snapshots",
-			     (int)result->snapshots, "packs", (int)result->packs, "packs_read",
-			     (int)result->packs_read, "unreadable", (int)result->unreadable,
-			     "set_aside", (int)result->set_aside, "put_back", (int)result->put_back,
-			     "damages", json_incref(findings->list)),
-		   true);
+	return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:O}", "store", command->store,
+			 "job", command->job, "snapshots", (int)result->snapshots, "packs",
+			 (int)result->packs, "packs_read", (int)result->packs_read, "unreadable",
+			 (int)result->unreadable, "set_aside", (int)result->set_aside, "put_back",
+			 (int)result->put_back, "damages", damages);
 }
 
 /* What is missing, or set aside, every save knows. */
@@ -127,31 +124,29 @@ static void print_repair(bool repair, const struct verify_result *result)
 		printf("there is nothing to repair\n");
 }
 
-static void print_result(const struct store_command *command, const struct verify_result *result)
+static void print_result(bool repair, const struct verify_result *result, json_t *all)
 {
 	const char *what =
 		result->damages > 0 ? "damage was found" : "every byte is what was saved";
 
-	if (result->snapshots == 0)
-		printf("job %s has no snapshots in %s: there is nothing to verify\n", command->job,
-		       command->store);
-	else if (result->packs_read < result->packs)
-		printf("%u of %u packs of job %s read: %s\n", result->packs_read, result->packs,
-		       command->job, what);
-	else
-		printf("%u snapshot%s of job %s read: %s\n", result->snapshots,
-		       result->snapshots == 1 ? "" : "s", command->job, what);
+	json_object_set_new(all, "what", json_string(what));
+	json_say(result->snapshots == 0
+			 ? "job {job} has no snapshots in {store}: there is nothing to verify"
+		 : result->packs_read < result->packs
+			 ? "{packs_read} of {packs} packs of job {job} read: {what}"
+			 : "{snapshots} snapshot{snapshots:s} of job {job} read: {what}",
+		 all);
 	if (result->damages > result->unreadable)
 		printf("the other files of a damaged snapshot, if it has any, can be fetched: "
 		       "reprieve restore ID DIR --exclude FILE\n");
-	print_repair(command->changes, result);
+	print_repair(repair, result);
 }
 
 int cmd_verify(int argc, char **argv)
 {
 	auto_(store_command_end) struct verify_options options = {0};
 	struct store_command *command = &options.store_command;
-	auto_json json_t *list = json_array();
+	auto_json json_t *list = json_array(), *all = NULL;
 	struct verify_findings findings = {.list = list};
 	struct verify_request request = {.found = print_damage, .arg = &findings};
 	struct verify_result result;
@@ -178,9 +173,10 @@ int cmd_verify(int argc, char **argv)
 	code = result.snapshots == 0 ? store_command_check_job(command) : -1;
 	if (code >= 0)
 		return code;
+	all = result_json(command, list, &result);
 	if (command->json)
-		print_result_json(command, &findings, &result);
+		json_print(steal(&all), true);
 	else
-		print_result(command, &result);
+		print_result(command->changes, &result, all);
 	return result.damages > 0 ? EXIT_FAILURE : 0;
 }

@@ -54,6 +54,8 @@ struct watching {
 	int words[2];   /* a pipe of words */
 	int signals;
 	struct notices notices;
+	pid_t pid;          /* the command that runs; 0: none */
+	bool ending;        /* it was told to end */
 	int64_t end_ms;     /* with --timeout */
 	int code;           /* CODE_NONE: it is to go on */
 	bool output_failed; /* what is printed goes nowhere, which was said */
@@ -105,7 +107,6 @@ const struct verb verb_watch = {
 	.exits = (const struct help_row[]){
 		{"0", "at SIGTERM or Ctrl-C, and with --once after a stop"},
 		{"1", "--timeout is over"},
-		{"64", "wrong usage"},
 		{"69", "there is no source to watch"},
 		{"70", "a failure of ours"},
 		{"any other", "with --once the command's own, if it failed"},
@@ -198,32 +199,6 @@ static int poll_ms(const struct watching *watching)
 	return left_ms <= 0 ? 0 : left_ms < POLL_MOST_MS ? (int)left_ms : POLL_MOST_MS;
 }
 
-/* Its exit code, as shells have it. It is in a group of its own: a signal that ends us is handed
- * on, and at the second one it does not get to end in its own way. The end of --timeout counts as
- * one. */
-static int await_command(struct watching *watching, pid_t pid)
-{
-	struct pollfd signals = {.fd = watching->signals, .events = POLLIN};
-	struct signalfd_siginfo info;
-	bool over = false;
-	int status = 0;
-
-	while (waitpid(pid, &status, WNOHANG) == 0) {
-		int wait_ms = over ? -1 : poll_ms(watching), ready = poll(&signals, 1, wait_ms);
-
-		if (ready == 0 && wait_ms == 0) {
-			kill(-pid, SIGTERM);
-			over = true;
-		}
-		if (ready <= 0 || read(watching->signals, &info, sizeof(info)) != sizeof(info) ||
-		    info.ssi_signo == SIGCHLD)
-			continue;
-		kill(-pid, !over && watching->code == CODE_NONE ? SIGTERM : SIGKILL);
-		end_watching(watching, 0);
-	}
-	return wait_status_exit_code(status);
-}
-
 /* --- what comes in, on the sources' threads --- */
 
 static void handle_notice(void *arg, const struct notice *notice)
@@ -244,29 +219,31 @@ static void handle_health(void *arg, const struct source_state *state)
 
 /* --- the main thread --- */
 
+/* The command has ended, or there is none. */
+static void end_command(struct watching *watching, int code)
+{
+	watching->pid = 0;
+	watching->ending = false;
+	if (watching->line->once && notices_stop(&watching->notices))
+		end_watching(watching, code);
+}
+
 static void hear_notice(struct watching *watching, const struct notice *notice)
 {
 	char text[320];
-	int failed = 0, code = 0;
-	pid_t pid = 0;
+	int failed = 0;
 
 	if (notices_add(&watching->notices, notice) == NOTICE_NOTHING_NEW)
 		return;
 	/* First of all: it saves, and printing may fail, or hang on a reader that sleeps. */
 	if (watching->command)
-		failed = start_command(watching, notice, &pid);
+		failed = start_command(watching, notice, &watching->pid);
 	print_event(watching, "notice", notice_format_json(notice),
 		    notice_format(notice, text, sizeof(text)));
 	if (failed)
-		code = failed == ENOENT ? 127 : 126;
-	else if (pid > 0)
-		code = await_command(watching, pid);
-	if (failed)
 		log_error("watch: %s: %s", watching->command[0], strerror(failed));
-	else if (code != 0)
-		log_warn("watch: the command ended with %d", code);
-	if (watching->line->once && notices_stop(&watching->notices))
-		end_watching(watching, code);
+	if (failed || !watching->command)
+		end_command(watching, failed == ENOENT ? 127 : failed ? 126 : 0);
 }
 
 static void hear_health(struct watching *watching, const struct source_state *state)
@@ -282,27 +259,55 @@ static void hear_health(struct watching *watching, const struct source_state *st
 		log_warn("%s", text);
 }
 
+/* A signal that ends us is handed on to a command that runs, which is in a group of its own; at the
+ * second one it does not get to end in its own way. */
+static void hear_signal(struct watching *watching)
+{
+	struct signalfd_siginfo info;
+	int status;
+
+	if (read(watching->signals, &info, sizeof(info)) == sizeof(info) &&
+	    info.ssi_signo != SIGCHLD) {
+		if (watching->pid)
+			kill(-watching->pid, watching->ending ? SIGKILL : SIGTERM);
+		watching->ending = true;
+		end_watching(watching, 0);
+	}
+	if (watching->pid && waitpid(watching->pid, &status, WNOHANG) == watching->pid) {
+		int code = wait_status_exit_code(status);
+
+		if (code != 0)
+			log_warn("watch: the command ended with %d", code);
+		end_command(watching, code);
+	}
+}
+
+/* The next notice is read when the command of the one before it has ended. */
 static int wait_for_end(struct watching *watching)
 {
-	struct pollfd fds[] = {{.fd = watching->signals, .events = POLLIN},
-			       {.fd = watching->words[0], .events = POLLIN}};
-	struct signalfd_siginfo info;
 	struct word word;
 
 	watching->end_ms = clock_monotonic_ms() + watching->line->timeout_ms;
-	while (watching->code == CODE_NONE) {
-		int wait_ms = poll_ms(watching), ready = poll(fds, 2, wait_ms);
+	while (watching->code == CODE_NONE || watching->pid) {
+		struct pollfd fds[] = {
+			{.fd = watching->signals, .events = POLLIN},
+			{.fd = watching->pid ? -1 : watching->words[0], .events = POLLIN},
+		};
+		int wait_ms = watching->pid && watching->ending ? -1 : poll_ms(watching);
+		int ready = poll(fds, 2, wait_ms);
 
-		/* What came in time, while a command ran, still counts. */
-		if (ready == 0 && wait_ms == 0)
-			end_watching(watching, CODE_TIMED_OUT);
-		else if (ready <= 0)
-			continue;
-		else if (fds[0].revents && read(fds[0].fd, &info, sizeof(info)) == sizeof(info))
-			end_watching(watching, info.ssi_signo == SIGCHLD ? CODE_NONE : 0);
-		else if (fds[1].revents && read(fds[1].fd, &word, sizeof(word)) == sizeof(word))
+		if (ready > 0 && fds[0].revents) {
+			hear_signal(watching);
+		} else if (ready > 0 && read(fds[1].fd, &word, sizeof(word)) == sizeof(word)) {
 			word.of_health ? hear_health(watching, &word.state)
 				       : hear_notice(watching, &word.notice);
+		} else if (ready == 0 && wait_ms == 0 && watching->pid) {
+			kill(-watching->pid, SIGTERM);
+			watching->ending = true;
+		} else if (ready == 0 && wait_ms == 0) {
+			/* What came in time, while a command ran, was read before. */
+			end_watching(watching, CODE_TIMED_OUT);
+		}
 	}
 	return watching->code;
 }

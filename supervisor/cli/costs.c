@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "planning/planning.h"
+#include "status_text.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -267,9 +268,7 @@ void attempt_costs_add(struct attempt_costs_sum *sum, const struct attempt_costs
 		int64_t restore_ms = known_or_zero(items[i].restore_ms);
 		int64_t kept_ms = known_or_zero(items[i].kept_ms);
 
-		sum->ran_at_least |=
-			items[i].at_least || (items[i].kept_ms < 0 && items[i].ran_ms > 0);
-		sum->lost_at_least |= items[i].at_least && items[i].interrupted;
+		sum->at_least |= items[i].at_least && items[i].interrupted;
 		sum->ran_ms += ran_ms;
 		sum->lost_ms += known_or_zero(items[i].lost_ms);
 		sum->restore_ms += restore_ms;
@@ -285,42 +284,154 @@ void attempt_costs_add(struct attempt_costs_sum *sum, const struct attempt_costs
 	}
 }
 
-double attempt_costs_goodput(const struct attempt_costs_sum *sum, bool without)
-{
-	int64_t kept_ms = sum->machines_kept_ms - (without ? sum->machines_saved_ms : 0);
-
-	return sum->machines_ms > 0 ? (double)kept_ms / (double)sum->machines_ms : 0;
-}
-
-const char *attempt_costs_sentence(const struct attempt_costs_sum *sum, char *text, size_t size)
+json_t *attempt_costs_sum_json(const struct attempt_costs_sum *sum,
+			       const struct report_prices *prices)
 {
 	int64_t paid_ms = sum->ran_ms + sum->restore_ms;
 	int64_t rest_ms = paid_ms - sum->kept_ms - sum->lost_ms;
-	char paid[32], kept[32], lost[32], rest[32], saved[32];
-	const char *least = sum->lost_at_least ? "at least " : "";
+	double machines_ms = (double)sum->machines_ms, hour_ms = 3600000;
+	double unsaved_ms = (double)(sum->machines_kept_ms - sum->machines_saved_ms);
+	double spot = machines_ms / hour_ms * prices->spot;
+	double on_demand = (double)sum->machines_kept_ms / hour_ms * prices->on_demand;
+	json_t *json =
+		json_pack("{s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "attempts",
+			  (int)sum->attempts, "preemptions", (int)sum->interruptions, "announced",
+			  (int)sum->announced, "ran_seconds", json_seconds(sum->ran_ms),
+			  "lost_seconds", json_seconds(sum->lost_ms), "kept_seconds",
+			  json_seconds(sum->kept_ms), "restore_seconds",
+			  json_seconds(sum->restore_ms), "saved_seconds",
+			  json_seconds(sum->saved_ms), "paid_seconds", json_seconds(paid_ms),
+			  "rest_seconds", json_seconds(rest_ms > 0 ? rest_ms : 0), "at_least",
+			  sum->at_least);
 
-	snprintf(text, size,
-		 "Of %s%s paid for, %s count, %s%s are lost and %s went into restoring, saving and "
-		 "ending. "
-		 "Without checkpoints, %s of what counts would be lost too.",
-		 sum->ran_at_least ? "at least " : "", text_duration(paid_ms, paid, sizeof(paid)),
-		 text_duration(sum->kept_ms, kept, sizeof(kept)), least,
-		 text_duration(sum->lost_ms, lost, sizeof(lost)),
-		 text_duration(rest_ms > 0 ? rest_ms : 0, rest, sizeof(rest)),
-		 text_duration(sum->saved_ms, saved, sizeof(saved)));
-	return text;
+	json_object_set_new(json, "goodput",
+			    machines_ms > 0 ? json_real((double)sum->machines_kept_ms / machines_ms)
+					    : json_null());
+	json_object_set_new(json, "goodput_without",
+			    machines_ms > 0 ? json_real(unsaved_ms / machines_ms) : json_null());
+	if (prices->spot > 0)
+		json_object_set_new(json, "spot_cost", json_real(spot));
+	if (prices->spot > 0 && prices->on_demand > 0) {
+		json_object_set_new(json, "on_demand_cost", json_real(on_demand));
+		json_object_set_new(json, "saved_cost", json_real(on_demand - spot));
+	}
+	return json;
 }
 
-struct attempt_costs_price attempt_costs_price(const struct attempt_costs_sum *sum,
-					       double spot_per_hour, double on_demand_per_hour)
-{
-	const double hour_ms = 3600000;
-	struct attempt_costs_price cost;
+const char attempt_costs_sentence[] =
+	"Of {paid_seconds:time} paid for, {kept_seconds:time} count, [{at_least:?}at least ]"
+	"{lost_seconds:time} are lost and {rest_seconds:time} went into restoring, saving and "
+	"ending. Without checkpoints, {saved_seconds:time} of what counts would be lost too.";
 
-	cost.spot = (double)sum->machines_ms / hour_ms * spot_per_hour;
-	cost.on_demand = (double)sum->machines_kept_ms / hour_ms * on_demand_per_hour;
-	cost.saved = cost.on_demand - cost.spot;
-	return cost;
+/* --- the page --- */
+
+#define BARS_MOST 64
+/* A wait is drawn no longer than this part of what all attempts have run. */
+#define WAIT_SHARE 4
+
+/* Puts the attempts upon one axis, on which long waits are cut. */
+static void add_bars(struct page_section *section, const struct attempt_costs *accounts,
+		     size_t count)
+{
+	int64_t ran_ms = 0, wait_most_ms, cut_ms = -1, ended_ms = 0;
+	size_t first = count > BARS_MOST ? count - BARS_MOST : 0;
+
+	for (size_t i = first; i < count; i++)
+		ran_ms += accounts[i].to_ms - accounts[i].from_ms;
+	wait_most_ms = ran_ms / WAIT_SHARE + 1;
+	for (size_t i = first; i < count; i++) {
+		const struct attempt_costs *costs = &accounts[i];
+		struct page_bar *bar = page_add_bar(section);
+		int64_t waited_ms = ended_ms > 0 ? costs->from_ms - ended_ms : 0;
+		auto_json json_t *row = attempt_costs_json(costs);
+		auto_free char *label = json_fill("{attempt}: ran [{ran_seconds:time}|?], "
+						  "{outcome}[, lost {lost_seconds:+time}]",
+						  row);
+
+		text_set(bar->label, sizeof(bar->label), label);
+		if (costs->from_ms <= 0)
+			continue;
+		if (cut_ms < 0)
+			cut_ms = costs->from_ms;
+		if (waited_ms > wait_most_ms) {
+			cut_ms += waited_ms - wait_most_ms;
+			waited_ms = wait_most_ms;
+		}
+		page_add_phase(bar, PHASE_WAITING, costs->from_ms - cut_ms - waited_ms,
+			       costs->from_ms - cut_ms);
+		for (size_t j = 0; j < costs->bar.count; j++) {
+			const struct page_phase *phase = &costs->bar.phases[j];
+
+			page_add_phase(bar, phase->kind, phase->from_ms - cut_ms,
+				       phase->to_ms - cut_ms);
+		}
+		if (costs->to_ms > ended_ms)
+			ended_ms = costs->to_ms;
+	}
+}
+
+/* Less than this after the last save is the end of the job, and no work. */
+#define UNSAVED_LEAST_MS 1000
+
+static void add_row(struct page_section *section, const struct attempt_costs *costs)
+{
+	bool more = costs->at_least && costs->interrupted && costs->lost_ms >= 0;
+	auto_json json_t *row = attempt_costs_json(costs);
+
+	json_object_set_new(row, "others", json_integer((json_int_t)costs->machines - 1));
+	json_object_set_new(row, "loses", json_boolean(costs->loses));
+	json_object_set_new(row, "more", json_boolean(more));
+	if (costs->unsaved_ms >= UNSAVED_LEAST_MS)
+		json_object_set_new(row, "rest", json_seconds(costs->unsaved_ms));
+	page_add_row(section, row);
+}
+
+void attempt_costs_fill_page(struct page_section *section, const char *job,
+			     const struct attempt_costs *accounts, size_t count,
+			     const struct report_prices *prices)
+{
+	static const struct page_column columns[] = {
+		{"ATTEMPT", "{attempt}"},
+		{"STARTED (UTC)", "{started:second}"},
+		{"HOST", "{host}[+{others:+}]"},
+		{"RAN", "[{at_least:?}>{ran_seconds:time}|{ran_seconds:time}|?]"},
+		{"OUTCOME", "{outcome}"},
+		{"NOTICE", "[{source}, {notice_seconds} s|{source}|-]"},
+		{"IN STORE", "{snapshots}"},
+		{"LOST", "[{loses:?}[{more:?}>][{lost_seconds:time}|?]|- ({rest:time} in no "
+			 "snapshot)|-]"},
+		{0},
+	};
+	static const char *const figures[][3] = {
+		{"goodput", "goodput", "{goodput:percent}"},
+		{"goodput-without", "without checkpoints", "{goodput_without:percent}"},
+		{"kept", "counts", "{kept_seconds:time}"},
+		{"lost", "lost", "[{at_least:?}>]{lost_seconds:time}"},
+		{"preemptions", "preemptions", "{preemptions}"},
+		{"cost", "cost", "{spot_cost:money}"},
+		{"cost-without", "the same on demand", "{on_demand_cost:money}"},
+	};
+	struct attempt_costs_sum sum = {0};
+	auto_json json_t *all = NULL;
+	auto_free char *sentence = NULL;
+
+	attempt_costs_add(&sum, accounts, count);
+	all = attempt_costs_sum_json(&sum, prices);
+	sentence = json_fill(attempt_costs_sentence, all);
+	snprintf(section->title, sizeof(section->title), "job %s", job);
+	snprintf(section->note, sizeof(section->note),
+		 "%s Goodput is the time that counts in all that was paid for. The chart shows %s; "
+		 "a long wait is drawn shorter than it was.",
+		 sentence, count > BARS_MOST ? "the newest 64 attempts" : "all attempts");
+	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
+		auto_free char *value = json_fill(figures[i][2], all);
+
+		page_add_figure(section, figures[i][0], figures[i][1], value);
+	}
+	add_bars(section, accounts, count);
+	section->columns = columns;
+	for (size_t i = 0; i < count; i++)
+		add_row(section, &accounts[i]);
 }
 
 /* --- prices --- */

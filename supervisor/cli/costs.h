@@ -65,8 +65,7 @@ struct attempt_costs_sum {
 	int64_t ran_ms, lost_ms, kept_ms, restore_ms;
 	/* running and restoring, and the work that was kept, of each machine that did so */
 	int64_t machines_ms, machines_kept_ms, machines_saved_ms;
-	/* of some attempts nobody knows how long */
-	bool ran_at_least, lost_at_least;
+	bool at_least; /* what a machine lost that vanished is not known to its end */
 	/* of what was kept, the work of attempts that a machine has ended: without a checkpoint it
 	 * would be lost */
 	int64_t saved_ms;
@@ -76,18 +75,22 @@ struct attempt_costs_sum {
 void attempt_costs_add(struct attempt_costs_sum *sum, const struct attempt_costs *items,
 		       size_t count);
 
-/* Goodput: the share of the machines' time for which somebody has paid that was work which counts;
- * `without`: what it would have been without checkpoints. */
-double attempt_costs_goodput(const struct attempt_costs_sum *sum, bool without);
-/* How ran, kept, lost and saved add up. Returns `text`. */
-const char *attempt_costs_sentence(const struct attempt_costs_sum *sum, char *text, size_t size);
-
-/* What it cost, and what the work that was kept would have cost on demand. USD per hour. */
-struct attempt_costs_price {
-	double spot, on_demand, saved;
+/* USD per hour; 0: not given. */
+struct report_prices {
+	double spot, on_demand;
 };
-struct attempt_costs_price attempt_costs_price(const struct attempt_costs_sum *sum,
-					       double spot_per_hour, double on_demand_per_hour);
+
+/* As `report --json` has it. Goodput is the share of the machines' time for which somebody has paid
+ * that was work which counts. The caller owns it. */
+json_t *attempt_costs_sum_json(const struct attempt_costs_sum *sum,
+			       const struct report_prices *prices);
+/* A template (status_text.h) of that: how ran, kept, lost and saved add up. */
+extern const char attempt_costs_sentence[];
+
+/* Fills the section of one job: figures, the newest 64 bars, table. `accounts` are oldest first. */
+void attempt_costs_fill_page(struct page_section *section, const char *job,
+			     const struct attempt_costs *accounts, size_t count,
+			     const struct report_prices *prices);
 
 /* --- what keeping bytes costs, by list prices of storage alone, without requests and traffic ---
  */

@@ -1,4 +1,4 @@
-#include "embedded_files.h"
+#include "cli.h"
 
 #include "base/text.h"
 

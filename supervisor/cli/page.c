@@ -1,11 +1,10 @@
 #include "page.h"
 
 #include "base/log.h"
-#include "embedded_files.h"
+#include "cli.h"
 #include "status_text.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,17 +49,13 @@ struct page_bar *page_add_bar(struct page_section *section)
 }
 
 void page_add_figure(struct page_section *section, const char *key, const char *name,
-		     const char *format, ...)
+		     const char *value)
 {
-	auto_free char *value = NULL, *escaped = NULL;
-	va_list args;
+	auto_free char *escaped = text_escape_markup(value);
 
-	va_start(args, format);
-	value = text_format_list(format, args);
-	va_end(args);
-	escaped = text_escape_markup(value);
-	bytes_format(&section->figures, NULL, "<div><dt>%s</dt><dd class=\"%s\">%s</dd></div>",
-		     name, key, escaped);
+	if (*value)
+		bytes_format(&section->figures, NULL,
+			     "<div><dt>%s</dt><dd class=\"%s\">%s</dd></div>", name, key, escaped);
 }
 
 void page_add_row(struct page_section *section, json_t *row)
@@ -160,39 +155,27 @@ static int chart_height(const struct page_section *section)
 	return LEGEND_PX + AXIS_PX + (int)section->bar_count * ROW_PX;
 }
 
-static void draw_legend(struct bytes *out, const bool *has)
+static void draw_legend(struct bytes *out)
 {
-	int drawn = 0;
-
-	for (int kind = 0; kind < PHASE_KINDS; kind++) {
-		int x = drawn % LEGEND_COLUMNS * (100 / LEGEND_COLUMNS);
-		int y = drawn / LEGEND_COLUMNS * (LEGEND_PX / 2) + 2;
-
-		if (!has[kind])
-			continue;
+	for (int kind = 0; kind < PHASE_KINDS; kind++)
 		bytes_format(out, NULL,
 			     "<svg x=\"%d%%\" y=\"%d\" overflow=\"visible\"><rect class=\"%s\" "
 			     "x=\"1\" y=\"1\" width=\"12\" height=\"12\"/><text x=\"19\" "
 			     "y=\"12\">%s</text></svg>\n",
-			     x, y, phase_rows[kind].name, phase_rows[kind].name);
-		drawn++;
-	}
+			     kind % LEGEND_COLUMNS * (100 / LEGEND_COLUMNS),
+			     kind / LEGEND_COLUMNS * (LEGEND_PX / 2) + 2, phase_rows[kind].name,
+			     phase_rows[kind].name);
 }
 
 static void draw_chart(struct bytes *out, const struct page_section *section)
 {
-	bool has[PHASE_KINDS] = {false};
 	int64_t axis_ms = 1;
 
 	for (size_t i = 0; i < section->bar_count; i++)
-		for (size_t j = 0; j < section->bars[i].count; j++) {
-			const struct page_phase *phase = &section->bars[i].phases[j];
-
-			has[phase->kind] = true;
-			if (phase->to_ms > axis_ms)
-				axis_ms = phase->to_ms;
-		}
-	draw_legend(out, has);
+		for (size_t j = 0; j < section->bars[i].count; j++)
+			if (section->bars[i].phases[j].to_ms > axis_ms)
+				axis_ms = section->bars[i].phases[j].to_ms;
+	draw_legend(out);
 	draw_axis(out, axis_ms, LEGEND_PX, chart_height(section));
 	for (size_t i = 0; i < section->bar_count; i++) {
 		const struct page_bar *bar = &section->bars[i];

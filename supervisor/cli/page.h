@@ -58,9 +58,9 @@ void page_add_phase(struct page_bar *bar, enum page_phase_kind kind, int64_t fro
 		    int64_t to_ms);
 /* Valid until the next bar is added. */
 struct page_bar *page_add_bar(struct page_section *section);
-/* `key` is its class in the page. */
+/* `key` is its class in the page. Ignored if the value is empty. */
 void page_add_figure(struct page_section *section, const char *key, const char *name,
-		     const char *format, ...) __attribute__((format(printf, 4, 5)));
+		     const char *value);
 void page_add_row(struct page_section *section, json_t *row);
 void page_section_release(struct page_section *section);
 AUTO(struct page_section, page_section_release);

@@ -56,6 +56,8 @@ static bool add_value(struct bytes *out, json_t *value, const char *kind)
 		text = text_bytes((uint64_t)number, buffer, sizeof(buffer));
 	else if (!text && strstr(kind, "money"))
 		text = storage_price_format(number, buffer, sizeof(buffer));
+	else if (!text && strstr(kind, "percent"))
+		snprintf(buffer, sizeof(buffer), "%.1f %%", 100 * number), text = buffer;
 	else if (!text && strstr(kind, "price"))
 		snprintf(buffer, sizeof(buffer), "$%g", number), text = buffer;
 	else if (!text)

@@ -12,8 +12,9 @@
  * groups whose values are all there; nothing if there is none. A list is printed with commas. A
  * value is there unless it is missing, null, empty, below 0 or a boolean. Kinds: {x:time} of
  * seconds, {x:bytes}, {x:date} up to the second, {x:second} without its zone, {x:money} in
- * dollars, {x:price} of a unit, {x:+...} only above 0; {x:?} and {x:!} print
- * nothing, and are there if x is true, or not there; {x:s} is "s" unless x is 1. The caller frees.
+ * dollars, {x:price} of a unit, {x:percent} of a share, {x:+...} only above 0; {x:?} and {x:!}
+ * print nothing, and are there if x is true, or not there; {x:s} is "s" unless x is 1. The caller
+ * frees.
  */
 char *json_fill(const char *template, json_t *from);
 /* Prints it as a line, unless it is empty. */

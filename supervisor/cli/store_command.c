@@ -51,7 +51,6 @@ const struct option_row one_member_rows[] = {
 const struct help_row store_command_exits[] = {
 	{"0", "done"},
 	{"1", "not done"},
-	{"64", "wrong usage"},
 	{"78", "wrong configuration: no such store or job, or a place that cannot be used"},
 	{0},
 };

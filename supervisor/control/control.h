@@ -111,10 +111,10 @@ void session_each_dead(const char *directory, void (*each)(void *arg, const char
 /* So many of dead supervisors stay; each has at most some 2 MiB. */
 #define LEFT_SESSIONS_MOST 32
 
-/* Removes the sessions of dead supervisors beside this one, if nothing is left of their jobs, but
- * the youngest of this boot that are for starts in other directories to read
- * (monitor/left_channel.c), because some are never started in again. Of these it takes away whose
- * they were. No checkpoint directory is touched. */
+/* Removes the sessions of dead supervisors beside this one, if nothing is left of their jobs.
+ * Those of this boot that a start in another directory may read stay (monitor/left_channel.c), but
+ * no more than the youngest, because in some directories nobody starts again. No checkpoint
+ * directory is touched. */
 void session_remove_dead(const struct session *session, const char *directory, const char *boot);
 
 /* --- the control socket --- */

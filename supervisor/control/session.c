@@ -23,7 +23,6 @@
 #define ABOUT "about" /* a line each: job, member, its main process, store, boot, directory */
 #define ABOUT_MOST (64 * 1024)
 #define PARENTS 4
-#define LEFT_AGE_MOST_S (7 * 24 * 3600)
 
 /* --- where they lie --- */
 
@@ -320,20 +319,6 @@ void session_each_dead(const char *directory, void (*each)(void *arg, const char
 	}
 }
 
-/* Whose it was is of no use any more: the first who finds it dead takes that out. From then on its
- * age counts, by the time of the directory, which nothing changes after that. */
-static int64_t age_of_dead(const struct session_info *info)
-{
-	auto_free char *place = text_format("%s\n%s", info->boot, info->place);
-	char *const lines[SESSION_LINES] = {[SESSION_PLACE] = place};
-	struct stat status;
-
-	if (*info->job)
-		(void)write_about(info->directory, lines, NULL);
-	return lstat(info->directory, &status) == 0 ? (int64_t)(time(NULL) - status.st_mtime)
-						    : INT64_MAX;
-}
-
 static void remove_dead(const char *path)
 {
 	auto_close int lock = open_lock(path, O_RDWR);
@@ -355,6 +340,7 @@ void session_remove_dead(const struct session *session, const char *directory, c
 	size_t above = session->directory
 			       ? (size_t)(strrchr(session->directory, '/') - session->directory) + 1
 			       : 0;
+	struct stat status;
 
 	for (size_t i = 0; i < all.count; i++) {
 		struct session_info *info = &all.items[i];
@@ -369,15 +355,15 @@ void session_remove_dead(const struct session *session, const char *directory, c
 		else if (!*info->place || text_equal(info->place, directory) ||
 			 !text_equal(info->boot, boot))
 			info->age_s = INT64_MAX;
-		else
-			info->age_s = age_of_dead(info);
+		else if (lstat(info->directory, &status) == 0)
+			info->age_s = (int64_t)(time(NULL) - status.st_mtime);
 	}
 	if (all.count > 1)
 		qsort(all.items, all.count, sizeof(all.items[0]), compare_ages);
 	for (size_t i = 0, stay = 0; i < all.count; i++) {
 		if (all.items[i].age_s < 0)
 			continue;
-		if (stay >= LEFT_SESSIONS_MOST || all.items[i].age_s > LEFT_AGE_MOST_S)
+		if (stay >= LEFT_SESSIONS_MOST || all.items[i].age_s == INT64_MAX)
 			remove_dead(all.items[i].directory);
 		else
 			stay++;

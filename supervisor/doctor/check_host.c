@@ -39,9 +39,7 @@ static const struct check_finding
 	few_watches = {"inotify", CHECK_WARN, "inotify can watch $1 directories; larger trees are polled instead",
 		"sysctl fs.inotify.max_user_watches=65536"},
 	short_grace = {"grace", CHECK_WARN, "$1 from SIGTERM to SIGKILL (--grace), but uploading a whole checkpoint (--size) takes about $2",
-		"raise --grace and the time-out of whoever sends the SIGKILL; or save often (--every)"},
-	short_grace_of_pod = {"grace", CHECK_WARN, "$1 from SIGTERM to SIGKILL (--grace), but uploading a whole checkpoint (--size) takes about $2",
-		"raise terminationGracePeriodSeconds and --grace; or save often (--every)"},
+		"raise --grace and the time-out of whoever sends the SIGKILL (terminationGracePeriodSeconds); or save often (--every)"},
 	grace_fits = {"grace", CHECK_OK, "$1 from SIGTERM to SIGKILL (--grace)", ""},
 	grace_of_pod = {"grace", CHECK_OK, "$1 from SIGTERM to SIGKILL (--grace); terminationGracePeriodSeconds must be longer (it cannot be read from here)", ""};
 
@@ -106,12 +104,13 @@ static void init_row(const struct host_facts *facts, struct check_list *list)
 
 static void grace_row(const struct host_facts *facts, struct check_list *list)
 {
-	bool fits = facts->transfer_ms <= facts->grace_ms, pod = facts->kubernetes;
+	bool fits = facts->transfer_ms <= facts->grace_ms;
 	char grace[32], need[32];
 
 	check_add(list,
-		  fits ? (pod ? &grace_of_pod : &grace_fits)
-		       : (pod ? &short_grace_of_pod : &short_grace),
+		  !fits               ? &short_grace
+		  : facts->kubernetes ? &grace_of_pod
+				      : &grace_fits,
 		  text_duration(facts->grace_ms, grace, sizeof(grace)),
 		  text_duration(facts->transfer_ms, need, sizeof(need)));
 }

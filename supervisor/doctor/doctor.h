@@ -4,8 +4,8 @@
  *
  *	check_store.c	judges a store's probe; the list of rows
  *	check_host.c	notice sources, shim, init, limits, grace
- *	check_slurm.c	Slurm: may this job be requeued, and who gets its signal
- *	check_batch.c	other batch schedulers
+ *	check_scheduler.c  Slurm: may this job be requeued, and who gets its signal; other batch
+ *			schedulers
  */
 #ifndef DOCTOR_H
 #define DOCTOR_H
@@ -90,7 +90,7 @@ void check_host(const struct host_facts *facts, struct check_list *list);
  * until it can be judged, and starts this program with the shim preloaded. Blocks for seconds. */
 void inspect_host(const struct host_facts *given, struct check_list *list);
 
-/* --- check_slurm.c --- */
+/* --- check_scheduler.c --- */
 
 /* The output of scontrol's commands; NULL: not run, or it failed. */
 struct slurm_outputs {
@@ -109,8 +109,6 @@ void check_slurm(const struct slurm_outputs *texts, struct check_list *list);
 /* False: there is no Slurm here (no scontrol, and not in a job). If scontrol fails, the list says
  * so. */
 bool inspect_slurm(struct check_list *list);
-
-/* --- check_batch.c --- */
 
 struct batch_facts {
 	const struct batch_scheduler *scheduler;

@@ -6,11 +6,10 @@
  * Of this folder only; read scenario.c first:
  *
  *	scenario.c		plays the drill: start after start, each with a notice
- *	drilled_command.c	may this command be drilled?
  *	report.c		prints the verdict: for people, as JSON, as JUnit's XML
  *	trace.c			plays a list of preemptions, and compares with a script
- *	sandbox.c		what all machines share, and their copies of the user's directory
- *	instance.c		one simulated machine: `reprieve run` in its own directory
+ *	sandbox.c		one simulated machine: `reprieve run` in its own directory; what all
+ *				machines share; may this command be drilled?
  *	event_log_reader.c	PURE: reads the events of one run
  *	steps.c			PURE: which steps does the job print, and do they go on?
  *	verdict.h		PURE: did the job survive? VERDICTS.md has the table
@@ -27,7 +26,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* --- instance.c --- */
+/* --- sandbox.c --- */
 
 /*
  * One simulated machine: its own directory, `reprieve run` in it, a log and an event log. It dies
@@ -64,12 +63,6 @@ void instance_init(struct instance *instance, const char *name, const char *dire
 /* Call instance_kill_all() before. The files stay. */
 void instance_release(struct instance *instance);
 
-/* `program`: as in execvp(3). `environment`: what is set beside our own. Both end with NULL. The
- * directory must exist. Does not block. */
-int instance_start(struct instance *instance, const char *program, char *const *argv,
-		   char *const *environment, const struct signals_inherited *inherited,
-		   struct err *err);
-
 /* Notes whether the run has ended. Does not block. */
 void instance_poll(struct instance *instance);
 
@@ -93,7 +86,7 @@ int instance_plain_exit_code(const struct instance *instance);
 /* The last lines of the log; the caller frees. */
 char *instance_last_lines(const struct instance *instance, unsigned lines);
 
-/* --- sandbox.c --- */
+/* --- what all machines share --- */
 
 /* What the machines of one drill share: scratch directory, store, job; their copies of the user's
  * directory; and how each is started. */
@@ -152,25 +145,26 @@ struct scenario_options {
 	unsigned rounds;
 	int64_t notice_after_ms; /* from the job's launch, or NOTICE_AFTER_UNSAID */
 	int64_t notice_ms;       /* from the notice to the machine's end; not 0 */
-	const char *compare;     /* the result file, from path_below(); NULL: nothing is compared */
-	const char *directory;   /* scratch; NULL: a new one under $TMPDIR or /tmp */
-	int64_t timeout_ms;      /* of the whole drill; 0: none */
-	unsigned lost_most;      /* steps by each preemption; UINT_MAX: any */
-	bool verbose;            /* copies the machines' logs to stderr */
-	bool of_trace;           /* `notice_ms` is the longest one */
-	const char *script;      /* the text of examples/bash/trap_and_sync.sh */
-	const char *save_signal; /* its SAVE_SIGNAL: "TERM" */
+	char *compare; /* owned: the result file, from path_below(); NULL: nothing is compared */
+	const char *directory;              /* scratch; NULL: a new one under $TMPDIR or /tmp */
+	int64_t timeout_ms;                 /* of the whole drill; 0: none */
+	unsigned lost_most;                 /* steps by each preemption; UINT_MAX: any */
+	bool verbose;                       /* copies the machines' logs to stderr */
+	bool of_trace;                      /* `notice_ms` is the longest one */
+	const char *script;                 /* the text of examples/bash/trap_and_sync.sh */
+	char save_signal[SIGNAL_NAME_SIZE]; /* its SAVE_SIGNAL: "TERM" */
 	struct step_patterns patterns;
-	char *excluded[EXCLUDED_MOST]; /* of --exclude, from path_below(); NULL behind the last */
+	char *excluded[EXCLUDED_MOST]; /* owned; of --exclude, from path_below(); NULL behind the
+					  last */
 
 	/* For `reprieve run`. */
 	char **run_options; /* as the user wrote them, without the "--" */
 	size_t run_option_count;
-	char **command;             /* ends with NULL */
-	const char *checkpoint_dir; /* as from path_below() */
-	const char *store;          /* URL; NULL: one in the scratch directory */
-	bool notice_chosen;         /* the user wrote --notice */
-	uint32_t gang;              /* its members; 0: it is one machine */
+	char **command;       /* ends with NULL */
+	char *checkpoint_dir; /* owned; as from path_below() */
+	const char *store;    /* URL; NULL: one in the scratch directory */
+	bool notice_chosen;   /* the user wrote --notice */
+	uint32_t gang;        /* its members; 0: it is one machine */
 
 	const struct signals_inherited *inherited; /* for the machines */
 	bool silent;                               /* nothing is printed as it happens */

@@ -56,55 +56,45 @@ static int set_text(const struct option_row *row, void *slot, const char *value,
 	return 0;
 }
 
-static int64_t most_of(const struct option_row *row)
+/* A number, or a size in bytes, or a duration in milliseconds. */
+static bool read_number(enum option_kind kind, const char *value, int64_t *number)
 {
-	return row->most ? row->most : INT64_MAX;
+	uint64_t read = INT64_MAX;
+	bool is_one = kind == OPTION_KIND_DURATION ? text_to_duration_ms(value, number)
+		      : kind == OPTION_KIND_SIZE   ? text_to_bytes(value, &read)
+						   : text_to_u64(value, INT64_MAX, &read);
+
+	if (kind != OPTION_KIND_DURATION)
+		*number = (int64_t)read;
+	return is_one && *number >= 0;
+}
+
+static const char *format_number(enum option_kind kind, int64_t number, char text[32])
+{
+	if (kind == OPTION_KIND_DURATION)
+		return text_duration(number, text, 32);
+	if (kind == OPTION_KIND_SIZE)
+		return text_bytes((uint64_t)number, text, 32);
+	snprintf(text, 32, "%" PRId64, number);
+	return text;
 }
 
 static int set_number(const struct option_row *row, void *slot, const char *value, struct err *err)
 {
-	uint64_t number;
+	static const char *const examples[] = {[OPTION_KIND_NUMBER] = "a number",
+					       [OPTION_KIND_SIZE] = "256MiB or 1GB",
+					       [OPTION_KIND_DURATION] = "30, 90s, 15m or 2h"};
+	int64_t number, most = row->most ? row->most : INT64_MAX;
+	char bound[32];
 
-	if (text_to_u64(value, (uint64_t)most_of(row), &number) && (int64_t)number >= row->least) {
-		store_number(row, slot, (int64_t)number);
-		return 0;
-	}
-	if (most_of(row) >= INT32_MAX)
-		return err_set(err, ERR_INVALID, "invalid number '%s': write %" PRId64 " or more",
-			       value, row->least);
-	return err_set(err, ERR_INVALID, "invalid number '%s': write %" PRId64 " to %" PRId64,
-		       value, row->least, row->most);
-}
-
-static int set_size(const struct option_row *row, void *slot, const char *value, struct err *err)
-{
-	uint64_t bytes;
-
-	if (!text_to_bytes(value, &bytes))
-		return err_set(err, ERR_INVALID, "invalid size '%s': write 256MiB or 1GB", value);
-	if ((int64_t)bytes < row->least)
-		return err_set(err, ERR_INVALID, "'%s' is too little: write %" PRId64 "MiB or more",
-			       value, row->least >> 20);
-	if ((int64_t)bytes > most_of(row))
-		return err_set(err, ERR_INVALID, "'%s' is too much: write %" PRId64 "MiB or less",
-			       value, row->most >> 20);
-	store_number(row, slot, (int64_t)bytes);
-	return 0;
-}
-
-static int set_duration(const struct option_row *row, void *slot, const char *value,
-			struct err *err)
-{
-	int64_t milliseconds;
-
-	if (!text_to_duration_ms(value, &milliseconds))
-		return err_set(err, ERR_INVALID, "invalid duration '%s': write 30, 90s, 15m or 2h",
-			       value);
-	if (milliseconds < row->least)
-		return err_set(err, ERR_INVALID, "'%s' is too short: write %" PRId64 "%s or more",
-			       value, row->least % 1000 ? row->least : row->least / 1000,
-			       row->least % 1000 ? "ms" : "s");
-	store_number(row, slot, milliseconds);
+	if (!read_number(row->kind, value, &number))
+		return err_set(err, ERR_INVALID, "invalid value '%s': write %s", value,
+			       examples[row->kind]);
+	if (number < row->least || number > most)
+		return err_set(err, ERR_INVALID, "invalid value '%s': write %s or %s", value,
+			       format_number(row->kind, number > most ? most : row->least, bound),
+			       number > most ? "less" : "more");
+	store_number(row, slot, number);
 	return 0;
 }
 
@@ -130,9 +120,9 @@ int option_row_set(const struct option_row *row, void *part, const char *value, 
 {
 	static int (*const setters[])(const struct option_row *, void *, const char *,
 				      struct err *) = {
-		[OPTION_KIND_FLAG] = set_flag,         [OPTION_KIND_TEXT] = set_text,
-		[OPTION_KIND_NUMBER] = set_number,     [OPTION_KIND_SIZE] = set_size,
-		[OPTION_KIND_DURATION] = set_duration, [OPTION_KIND_CHOICE] = set_choice,
+		[OPTION_KIND_FLAG] = set_flag,       [OPTION_KIND_TEXT] = set_text,
+		[OPTION_KIND_NUMBER] = set_number,   [OPTION_KIND_SIZE] = set_number,
+		[OPTION_KIND_DURATION] = set_number, [OPTION_KIND_CHOICE] = set_choice,
 	};
 	void *slot = (char *)part + row->at;
 
@@ -623,6 +613,7 @@ void option_help_print(const struct verb *verb, bool all)
 	printf("\nExit status:\n");
 	for (const struct help_row *exit = verb->exits; exit->left; exit++)
 		option_help_row(exit->left, exit->text, 12);
+	option_help_row("64", "wrong usage", 12);
 	if (!whole)
 		printf("\nMore: reprieve %s --help-all, and `man reprieve-%s`\n", verb->name,
 		       verb->name);

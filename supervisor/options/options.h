@@ -142,7 +142,7 @@ struct verb {
 	const char *notes;
 	/* Of the variables; NULL: they are listed. */
 	const char *environment;
-	/* By code; ended by an empty one. */
+	/* By code, without 64, which all verbs have; ended by an empty one. */
 	const struct help_row *exits;
 };
 

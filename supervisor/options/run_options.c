@@ -502,7 +502,6 @@ const struct verb verb_run = {
 	.environment = "Every option but --dry-run has a variable: --store is REPRIEVE_STORE, and "
 		"so on; --label is REPRIEVE_LABELS. The option overrides it.",
 	.exits = (const struct help_row[]){
-		{"64", "wrong usage"},
 		{"70", "a failure of ours before the job could start; another start may help"},
 		{"74", "asked to stop, and what the job saved last is not durable"},
 		{"75", "asked to stop, and what the job saved last is durable: run it again"},

@@ -297,30 +297,6 @@ static void leaves_no_more_than_the_youngest(void **state)
 	assert_true(file_directory_is_empty(above));
 }
 
-static void make_old(void *arg, const char *session)
-{
-	const struct timespec times[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
-
-	(void)arg;
-	if (text_starts(session, runtime))
-		assert_int_equal(utimensat(AT_FDCWD, session, times, 0), 0);
-}
-
-/* A run may have had the directory for long: its age counts from when it was found dead. */
-static void leaves_nothing_for_ever(void **state)
-{
-	auto_free char *above = text_format("%s/reprieve", runtime);
-
-	(void)state;
-	leave("j", 0, "/a", BOOT);
-	session_each_dead("/a", make_old, NULL);
-	start_in("/other");
-	assert_int_equal(count_dead("/a"), 1);
-	session_each_dead("/a", make_old, NULL);
-	start_in("/other");
-	assert_true(file_directory_is_empty(above));
-}
-
 /* Somebody else's directory, a link, or one that others may enter is passed over
  * for the next place. */
 static void trusts_only_its_own(void **state)
@@ -439,7 +415,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(finds_a_job_that_was_left_behind, begin, end),
 		cmocka_unit_test_setup_teardown(leaves_to_others_what_is_theirs, begin, end),
 		cmocka_unit_test_setup_teardown(leaves_no_more_than_the_youngest, begin, end),
-		cmocka_unit_test_setup_teardown(leaves_nothing_for_ever, begin, end),
 		cmocka_unit_test_setup_teardown(trusts_only_its_own, begin, end),
 		cmocka_unit_test_setup_teardown(nobody_can_take_every_place, begin, end),
 		cmocka_unit_test_setup_teardown(takes_the_next_place_where_paths_are_long, begin,
