@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/exit_code.h"
+#include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/program.h"
