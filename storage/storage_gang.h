@@ -290,9 +290,8 @@ int storage_gang_read_kept(struct storage *storage, struct snapshot_id id, uint3
  * is that of the round. storage_save() returns once the snapshot of all is committed.
  *
  * The round is never to be left out by a member that has given its part, unless the fate is
- * GANG_FATE_UNFIT: the last part may be there already. After GANG_FATE_LIES storage_save() may be
- * called again for the same round. With GANG_FATE_COMMITTED the snapshot is there, with what an
- * earlier call has put.
+ * GANG_FATE_UNFIT: the last part may be there already. After GANG_FATE_LIES and
+ * save_result.gang_put storage_gang_look_after_part() says what has become of it.
  *
  * What a part builds upon: the member's own part of the newest commit, and what it has sent since,
  * under numbers above that. Retention keeps the newest commit, and all packs with a number above

@@ -432,10 +432,10 @@ static int pause_after(struct gang_round *round, unsigned tries, const struct er
 	return err_pass(err, own);
 }
 
-/* Until it is known to be there. *earlier: an earlier call for this round has put one, which stays.
- */
+/* Until it is known to be there. What an earlier call for this round has put stays: then this one
+ * is no part of it, and ERR_RETRY. */
 static int put_part(struct gang_round *round, const struct manifest *part, json_t *kept,
-		    bool *earlier, struct err *err)
+		    struct err *err)
 {
 	uint32_t member = round->storage->gang.member;
 	auto_free char *key = gang_part_key(round->storage, round->id, member);
@@ -451,9 +451,11 @@ static int put_part(struct gang_round *round, const struct manifest *part, json_
 		bool put = job_record_put(round->storage->transfer.store, key, RECORD_PART, body,
 					  NULL, round->cancel, &own) == 0;
 
-		*earlier = !put && own.kind == ERR_EXISTS;
-		if (put || *earlier)
+		if (put)
 			break;
+		if (own.kind == ERR_EXISTS)
+			return err_set(err, ERR_RETRY, "member %u has put another part before",
+				       member);
 		err_wrap(&own, "the part of member %u", member);
 		if (pause_after(round, tries, &own, err) < 0)
 			return -1;
@@ -588,39 +590,17 @@ static int wait_for_commit(struct gang_round *round, const struct save_request *
 	}
 }
 
-/* *other: what is committed has the part of an earlier try, although that is there no longer: those
- * of attempts that are over are swept. */
-static int check_own_part(struct gang_round *round, const struct manifest *part, bool *other,
-			  struct err *err)
-{
-	auto_(manifest_release) struct manifest found = {0};
-	uint32_t member = round->storage->gang.member;
-
-	if (job_record_get_manifest_head(round->storage, round->id, &found, round->cancel, err) < 0)
-		return -1;
-	*other = member >= found.part_count || !text_equal(found.parts[member].nonce, part->nonce);
-	return 0;
-}
-
 int gang_commit(struct storage *storage, const struct save_request *request,
 		const struct manifest *part, enum gang_part_fate *fate, struct cancel *cancel,
 		struct err *err)
 {
 	struct gang_round round = {storage, request->id, cancel};
-	bool again = snapshot_id_compare(storage->gang.unsettled, request->id) == 0, earlier;
 
 	*fate = GANG_FATE_LIES;
 	storage->gang.unsettled = request->id;
-	if (put_part(&round, part, request->gang_kept, &earlier, err) < 0 ||
-	    wait_for_commit(&round, request, fate, err) < 0)
-		return -1;
-	if (again && !earlier && check_own_part(&round, part, &earlier, err) < 0)
-		return -1;
-	if (!earlier)
-		return 0;
-	*fate = GANG_FATE_COMMITTED;
-	return err_set(err, ERR_RETRY,
-		       "the gang has committed what this member had put for it before");
+	return put_part(&round, part, request->gang_kept, err) < 0
+		       ? -1
+		       : wait_for_commit(&round, request, fate, err);
 }
 
 void gang_commit_settled(struct storage *storage, struct cancel *cancel)

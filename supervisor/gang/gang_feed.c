@@ -168,7 +168,7 @@ static void gang_feed_note_fate(struct gang_feed *feed, uint32_t round, enum gan
 		return;
 	note_committed(feed);
 	feed->options.committed(feed->options.arg, round,
-				feed->here.put == round ? feed->here.put_generation : 0);
+				feed->here.given == round ? feed->here.given_generation : 0);
 }
 
 /* Once is no proof: it may have been slower than the one that had gone on. */
@@ -188,22 +188,19 @@ void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, bool dura
 {
 	struct gang_here *here = &feed->here;
 
-	gang_here_note_part_ended(here, round, put);
 	if (durable) {
 		gang_view_committed(&feed->view, round);
 		note_given(here, round);
 		note_committed(feed);
-	} else if (fate == GANG_FATE_COMMITTED || fate == GANG_FATE_UNFIT) {
-		gang_feed_note_fate(feed, round, fate);
-	} else if (here->given == round) {
-		if (fate == GANG_FATE_VOID)
+	} else if (fate == GANG_FATE_UNFIT || (fate == GANG_FATE_VOID && !put)) {
+		if (here->given == round && fate == GANG_FATE_VOID)
 			gang_here_forget_step(here, here->given_step);
-		here->given = 0;
-	}
-	if (!durable && (fate == GANG_FATE_VOID || fate == GANG_FATE_UNFIT)) {
-		here->unable = round;
+		gang_here_note_fate(here, &feed->view, round, fate);
 		text_set(feed->reason, sizeof(feed->reason), why);
 		here->unable_reason = feed->reason;
+	} else if (here->given == round) {
+		here->lies = put && fate != GANG_FATE_OVER;
+		here->given = here->lies ? round : 0;
 	}
 	gang_feed_wake(feed);
 }
@@ -827,7 +824,7 @@ static int try_last_word(struct gang_feed *feed, struct cancel *cancel, struct e
 	struct gang_event event;
 	bool taken;
 
-	here->given = 0;
+	here->lies = true;
 	for (;;) {
 		if (catch_up(feed, cancel, err) < 0)
 			return -1;
@@ -842,8 +839,7 @@ static int try_last_word(struct gang_feed *feed, struct cancel *cancel, struct e
 				return -1;
 			gang_here_note_fate(here, &feed->view, decision.round, feed->work.fate);
 			/* The others may commit it. */
-			if (feed->work.fate == GANG_FATE_LIES)
-				here->given = decision.round;
+			here->lies = false;
 			continue;
 		}
 		event = decision.action == GANG_LEAVE_OUT
