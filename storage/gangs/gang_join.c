@@ -59,6 +59,7 @@ int storage_gang_look(struct storage *storage, uint32_t after, struct gang_recor
 		join->birth_ms = join->put_ms > join->age_ms ? join->put_ms - join->age_ms : 0;
 		records->join_count++;
 	}
+	records->join_count = gang_joins_unite(records->joins, records->join_count);
 	return 0;
 }
 

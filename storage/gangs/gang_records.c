@@ -229,6 +229,29 @@ bool gang_join_parse(const char *name, struct gang_join *join)
 	       join->members <= STORAGE_GANG_MOST && age_ms >= 0;
 }
 
+/* Whether `a` says more of their process than `b`. */
+static bool says_more(const struct gang_join *a, const struct gang_join *b)
+{
+	return a->refused != b->refused ? a->refused : a->birth_ms < b->birth_ms;
+}
+
+size_t gang_joins_unite(struct gang_join *joins, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t at = 0;
+
+		while (at < kept && (joins[at].member != joins[i].member ||
+				     !text_equal(joins[at].nonce, joins[i].nonce)))
+			at++;
+		if (at == kept || says_more(&joins[i], &joins[at]))
+			joins[at] = joins[i];
+		kept += at == kept;
+	}
+	return kept;
+}
+
 /* --- the part of a member --- */
 
 bool gang_part_parse_member(const char *name, uint32_t *member)

@@ -41,6 +41,14 @@ char *gang_join_format(const struct gang_join *join);
 /* False: it is no such name. put_ms and birth_ms stay 0. */
 bool gang_join_parse(const char *name, struct gang_join *join);
 
+/*
+ * Joins of one nonce are of one process, which has put another one and could not take back the
+ * first: they become one. It cannot be a member if one of them says so; and it began when the
+ * earliest says, since a put that took its time makes it look younger, never older. Returns how
+ * many there are then.
+ */
+size_t gang_joins_unite(struct gang_join *joins, size_t count);
+
 /* --- the part of a member --- */
 
 /*

@@ -108,12 +108,37 @@ static void who_has_no_number(void **state)
 			fail_msg("%s", rows[i].name);
 }
 
+/* What is there of one process is one join, wherever it stands in the list. */
+static void joins_of_one_nonce_are_one(void **state)
+{
+	struct gang_join joins[] = {
+		{.member = 0, .members = 3, .nonce = "a", .birth_ms = 5000},
+		{.member = 1, .members = 3, .nonce = "b", .birth_ms = 9000},
+		{.member = 0, .members = 3, .nonce = "a", .birth_ms = 2000},
+		{.member = 2, .members = 3, .nonce = "c", .birth_ms = 1000, .refused = true},
+		{.member = 1, .members = 3, .nonce = "d", .birth_ms = 9000},
+		{.member = 2, .members = 3, .nonce = "c", .birth_ms = 500},
+		{.member = 0, .members = 3, .nonce = "a", .birth_ms = 7000},
+	};
+
+	(void)state;
+	assert_int_equal(gang_joins_unite(joins, sizeof(joins) / sizeof(joins[0])), 4);
+	assert_string_equal(joins[0].nonce, "a");
+	assert_int_equal(joins[0].birth_ms, 2000);
+	assert_string_equal(joins[1].nonce, "b");
+	assert_string_equal(joins[2].nonce, "c");
+	assert_true(joins[2].refused);
+	assert_string_equal(joins[3].nonce, "d");
+	assert_int_equal(gang_joins_unite(joins, 0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_written_is_read),
 		cmocka_unit_test(other_names_are_none),
 		cmocka_unit_test(who_has_no_number),
+		cmocka_unit_test(joins_of_one_nonce_are_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
