@@ -98,7 +98,7 @@ struct gang_feed {
 	struct timer timer;
 	/* There may be events that were not read; the worker is at work. */
 	bool unread, busy;
-	int64_t pause_ms, read_every_ms;
+	int64_t pause_ms;
 	/* When the worker last began what has shown that no event was left. */
 	int64_t read_all_ms;
 	/* What was swept reads as what is not there yet: whoever has stood still, or was cut off,

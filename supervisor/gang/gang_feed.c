@@ -8,7 +8,6 @@
 #include "base/text.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Between two readings of the log. */
@@ -367,7 +366,7 @@ static void note_looked(struct gang_feed *feed)
 {
 	int64_t now_ms = clock_boot_ms();
 
-	feed->in_doubt |= !feed->view.over && (now_ms > feed->looked_ms + 2 * feed->read_every_ms ||
+	feed->in_doubt |= !feed->view.over && (now_ms > feed->looked_ms + 2 * GANG_READ_EVERY_MS ||
 					       now_ms > feed->asked_ms + ASK_MS);
 	feed->looked_ms = now_ms;
 }
@@ -596,7 +595,7 @@ static bool must_say(const struct gang_feed *feed)
 
 static void pause_feed(struct gang_feed *feed, int64_t again_ms)
 {
-	int64_t most_ms = is_awaiting(feed) ? GANG_PAUSE_MOST_MS : feed->read_every_ms;
+	int64_t most_ms = is_awaiting(feed) ? GANG_PAUSE_MOST_MS : GANG_READ_EVERY_MS;
 	int64_t left_ms = again_ms == INT64_MAX ? most_ms : again_ms - feed->here.now_ms;
 
 	if (!is_awaiting(feed))
@@ -722,17 +721,6 @@ json_t *gang_feed_status(const struct gang_feed *feed)
 				feed->options.attempt, feed->options.hosts);
 }
 
-/* For tests, which show by a long one that something else has led to a reading. */
-static int64_t read_every_ms(void)
-{
-	const char *value = getenv("REPRIEVE_GANG_READ_EVERY");
-	int64_t every_ms;
-
-	return value && text_to_duration_ms(value, &every_ms) && every_ms > 0
-		       ? every_ms
-		       : GANG_READ_EVERY_MS;
-}
-
 int gang_feed_start(struct gang_feed *feed, const struct gang_feed_options *options,
 		    struct err *err)
 {
@@ -745,7 +733,6 @@ int gang_feed_start(struct gang_feed *feed, const struct gang_feed_options *opti
 	feed->here.learned = options->without >= GANG_EMPTIES_TO_LEARN;
 	feed->timer.fired = on_feed_due;
 	feed->pause_ms = GANG_PAUSE_FIRST_MS;
-	feed->read_every_ms = read_every_ms();
 	feed->looked_ms = feed->asked_ms = clock_boot_ms();
 	/* It may have stood still since the start made sure of that. */
 	feed->in_doubt = true;
