@@ -238,8 +238,8 @@ int storage_gang_is_committed(struct storage *storage, uint32_t attempt, uint32_
 			      bool *committed, struct cancel *cancel, struct err *err);
 
 /* How many snapshots in a row, from this one back to its parents, have no checkpoint of this
- * member; `most` at most. One request for each, which is tried three times. What cannot be read, or
- * is of another number of members, counts as one that has. */
+ * member; `most` at most. One request for each. What cannot be read, or is of another number of
+ * members, counts as one that has. */
 unsigned storage_gang_recall(struct storage *storage, struct snapshot_id from, unsigned most,
 			     struct cancel *cancel);
 
@@ -290,9 +290,8 @@ int storage_gang_read_kept(struct storage *storage, struct snapshot_id id, uint3
  * is that of the round. storage_save() returns once the snapshot of all is committed.
  *
  * The round is never to be left out by a member that has given its part, unless the fate is
- * GANG_FATE_UNFIT: the last part may be there already. After GANG_FATE_LIES storage_save() may be
- * called again for the same round. With GANG_FATE_COMMITTED the snapshot is there, with what an
- * earlier call has put.
+ * GANG_FATE_UNFIT: the last part may be there already. After GANG_FATE_LIES and
+ * save_result.gang_put storage_gang_look_after_part() says what has become of it.
  *
  * What a part builds upon: the member's own part of the newest commit, and what it has sent since,
  * under numbers above that. Retention keeps the newest commit, and all packs with a number above

@@ -115,10 +115,11 @@ struct save_result {
 	 * of the gang has ended without a commit of them. */
 	bool changed;
 	/* Of a gang, after a failure. With `changed` and not GANG_FATE_LIES it is certain: the
-	 * round will never be committed with these files, unless the attempt is over. COMMITTED:
-	 * with the part of an earlier call for this round, whose files may be others. */
+	 * round will never be committed with these files, unless the attempt is over. */
 	enum gang_part_fate gang_fate;
-	/* Of a gang: a part for this round may lie in the store, by this call or an earlier one. */
+	/* Of a gang: a part for this round may lie in the store, by this call or an earlier one:
+	 * then storage_gang_look_after_part() is what follows a failure, and no other call for it.
+	 */
 	bool gang_put;
 	/* With ERR_RETRY: the store has lost what it had, and nothing was committed. That is known
 	 * now, so that the same call, made again at once, sends it. */

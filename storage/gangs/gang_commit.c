@@ -247,52 +247,7 @@ static int look_for_commit(struct gang_round *round, struct err *err)
 	return committed;
 }
 
-/* *unfinished: it has the parts of all, and may be committed. */
-static int is_unfinished(struct gang_round *round, bool *unfinished, struct err *err)
-{
-	int committed;
-
-	if (has_all_parts(round, unfinished, err) < 0)
-		return -1;
-	if (*unfinished && find_fate(round->storage, round->id.attempt, round->id.sequence,
-				     unfinished, round->cancel, err) < 0)
-		return -1;
-	if (!*unfinished)
-		return 0;
-	committed = look_for_commit(round, err);
-	*unfinished = committed == 0;
-	return committed < 0 ? -1 : 0;
-}
-
-int storage_gang_finish(struct storage *storage, uint32_t attempt, uint32_t *round,
-			struct cancel *cancel, struct err *err)
-{
-	struct gang_round finished = {storage, {attempt, 0}, cancel};
-	struct err own = {0};
-	bool unfinished;
-
-	*round = 0;
-	if (find_newest_round(storage, attempt, &finished.id.sequence, cancel, err) < 0)
-		return -1;
-	if (finished.id.sequence == 0)
-		return 0;
-	/* What nobody here understands is not finished here. */
-	if (is_unfinished(&finished, &unfinished, &own) < 0)
-		return own.kind == ERR_VERSION || own.kind == ERR_CORRUPT ? 0 : err_pass(err, &own);
-	if (!unfinished)
-		return 0;
-	if (commit_parts(&finished, &own) == 0) {
-		*round = finished.id.sequence;
-		return 0;
-	}
-	/* It never will be a snapshot; or another attempt was claimed meanwhile; or a member of
-	 * this one, which is not over yet, has committed it, and the parts are removed. */
-	return own.kind == ERR_UNFIT || own.kind == ERR_EXISTS || own.kind == ERR_NOT_FOUND
-		       ? 0
-		       : err_pass(err, &own);
-}
-
-/* Its part is there. */
+/* Of a round that is not committed: commits it, if the parts of all are there. */
 static int commit_if_whole(struct gang_round *round, enum gang_part_fate *fate, struct err *err)
 {
 	struct err own = {0};
@@ -309,6 +264,35 @@ static int commit_if_whole(struct gang_round *round, enum gang_part_fate *fate, 
 	*fate = own.kind == ERR_UNFIT ? GANG_FATE_UNFIT : GANG_FATE_LIES;
 	/* One that is gone by now was removed behind a commit, which is seen at the next look. */
 	return own.kind == ERR_UNFIT || own.kind == ERR_NOT_FOUND ? 0 : err_pass(err, &own);
+}
+
+int storage_gang_finish(struct storage *storage, uint32_t attempt, uint32_t *round,
+			struct cancel *cancel, struct err *err)
+{
+	struct gang_round newest = {storage, {attempt, 0}, cancel};
+	enum gang_part_fate fate = GANG_FATE_LIES;
+	struct err own = {0};
+	bool open;
+	int failed;
+
+	*round = 0;
+	if (find_newest_round(storage, attempt, &newest.id.sequence, cancel, err) < 0)
+		return -1;
+	if (newest.id.sequence == 0)
+		return 0;
+	failed = find_fate(storage, attempt, newest.id.sequence, &open, cancel, &own);
+	if (failed == 0 && open)
+		failed = look_for_commit(&newest, &own);
+	if (failed == 0 && open)
+		failed = commit_if_whole(&newest, &fate, &own);
+	if (fate == GANG_FATE_COMMITTED)
+		*round = newest.id.sequence;
+	/* What nobody here understands is not finished here; or another attempt was claimed
+	 * meanwhile. */
+	return failed >= 0 || own.kind == ERR_VERSION || own.kind == ERR_CORRUPT ||
+			       own.kind == ERR_EXISTS
+		       ? 0
+		       : err_pass(err, &own);
 }
 
 /* Puts `word` in the place of a part. *put: it is there, of this try or an earlier one; false: a
@@ -413,16 +397,15 @@ void storage_gang_sweep(struct storage *storage, uint32_t attempt, struct cancel
 }
 
 /* The caller is asked so often whether the round is over. */
-#define ASK_EVERY_MS 100
+#define ASK_EVERY_MS 50
 
 /* Pauses between looks for the commit. */
 #define LOOK_FIRST_MS 50
 #define LOOK_MOST_MS 2000
 
-/* The member that has put the last part commits. If there is no commit for so long, the others list
- * the parts too. */
+/* Pauses between two lists of the parts, and while a deadline stands. Each member at another
+ * moment, up to twice as late. */
 #define LIST_MS 15000
-/* While a deadline stands. Each member at another moment, up to twice as late. */
 #define LIST_URGENT_MS 1000
 
 void storage_set_gang(struct storage *storage, uint32_t members, uint32_t member)
@@ -448,10 +431,10 @@ static int pause_after(struct gang_round *round, unsigned tries, const struct er
 	return err_pass(err, own);
 }
 
-/* Until it is known to be there. *earlier: an earlier call for this round has put one, which stays.
- */
+/* Until it is known to be there. What an earlier call for this round has put stays: then this one
+ * is no part of it, and ERR_RETRY. */
 static int put_part(struct gang_round *round, const struct manifest *part, json_t *kept,
-		    bool *earlier, struct err *err)
+		    struct err *err)
 {
 	uint32_t member = round->storage->gang.member;
 	auto_free char *key = gang_part_key(round->storage, round->id, member);
@@ -467,9 +450,11 @@ static int put_part(struct gang_round *round, const struct manifest *part, json_
 		bool put = job_record_put(round->storage->transfer.store, key, RECORD_PART, body,
 					  NULL, round->cancel, &own) == 0;
 
-		*earlier = !put && own.kind == ERR_EXISTS;
-		if (put || *earlier)
+		if (put)
 			break;
+		if (own.kind == ERR_EXISTS)
+			return err_set(err, ERR_RETRY, "member %u has put another part before",
+				       member);
 		err_wrap(&own, "the part of member %u", member);
 		if (pause_after(round, tries, &own, err) < 0)
 			return -1;
@@ -526,73 +511,54 @@ static void remove_own_mark(struct storage *storage, struct cancel *cancel)
 
 /* When a member that waits looks next. */
 struct gang_schedule {
-	unsigned looks, lists;
-	int64_t look_ms, listed_ms;
+	unsigned looks;
+	int64_t look_ms, list_ms;
 	/* The parts of all were there when they were listed last. */
 	bool full;
 };
 
-static bool is_urgent(const struct gang_round *round)
+static int64_t next_list_ms(const struct storage *storage, int64_t now_ms)
 {
-	return atomic_load(&round->storage->transfer.urgent);
+	int64_t pause_ms = atomic_load(&storage->transfer.urgent) ? LIST_URGENT_MS : LIST_MS;
+
+	return now_ms + pause_ms + pause_ms * (int64_t)storage->gang.member / storage->gang.members;
 }
 
-static bool is_list_due(const struct gang_round *round, const struct gang_schedule *schedule,
-			int64_t now_ms)
-{
-	const struct storage *storage = round->storage;
-	int64_t pause_ms = is_urgent(round) ? LIST_URGENT_MS : LIST_MS;
-
-	return schedule->lists == 0 ||
-	       now_ms >= schedule->listed_ms + pause_ms +
-				 pause_ms * (int64_t)storage->gang.member / storage->gang.members;
-}
-
-/* Commits if all parts are there. If that is urgent, whoever has put the last one is given until
- * the next look: else all would do its work at once. */
+/* Commits if all parts are there. Whoever sees that first does it; if there is still no commit when
+ * another one lists them once more, that one does it too. */
 static int look_at_parts(struct gang_round *round, struct gang_schedule *schedule, bool over,
 			 struct err *err)
 {
-	bool first = schedule->lists == 0, waits = is_urgent(round) && !schedule->full;
+	bool seen = schedule->full;
 	struct err own = {0};
 
 	if (has_all_parts(round, &schedule->full, err) < 0)
 		return -1;
-	if (schedule->full && (over || (first ? is_to_commit(round) : !waits)))
+	if (schedule->full && (over || seen || is_to_commit(round)))
 		return commit_parts(round, &own) == 0 ? 1 : settle_commit(round, &own, err);
 	/* Whoever waits for a gang that is over would wait for ever. */
-	return first ? 0 : check_attempt(round, err);
+	return schedule->list_ms == 0 ? 0 : check_attempt(round, err);
 }
 
 /* The parts come first, and at once: whoever has put the last one sees all. */
 static int look_when_due(struct gang_round *round, struct gang_schedule *schedule, bool over,
 			 struct err *err)
 {
-	int64_t now = clock_monotonic_ms();
+	int64_t now_ms = clock_monotonic_ms();
+	bool list_is_due = over || now_ms >= schedule->list_ms;
 	int state = 0;
 
-	if (over || (schedule->lists > 0 && now >= schedule->look_ms)) {
+	if (over || (schedule->list_ms > 0 && now_ms >= schedule->look_ms)) {
 		state = look_for_commit(round, err);
-		schedule->look_ms = now + next_pause(++schedule->looks);
+		schedule->look_ms = now_ms + next_pause(++schedule->looks);
 	}
-	if (state == 0 && (over || is_list_due(round, schedule, now))) {
-		state = look_at_parts(round, schedule, over, err);
-		/* A commit that has failed for the moment is due again. */
-		if (state == 0) {
-			schedule->lists++;
-			schedule->listed_ms = now;
-		}
-	}
+	if (state != 0 || !list_is_due)
+		return state;
+	state = look_at_parts(round, schedule, over, err);
+	/* A commit that has failed for the moment is due again. */
+	if (state == 0)
+		schedule->list_ms = next_list_ms(round->storage, now_ms);
 	return state;
-}
-
-static int64_t pause_before_look(const struct gang_schedule *schedule)
-{
-	int64_t left = schedule->look_ms - clock_monotonic_ms();
-
-	if (left > ASK_EVERY_MS)
-		return ASK_EVERY_MS;
-	return left > 0 ? left : 0;
 }
 
 static int wait_for_commit(struct gang_round *round, const struct save_request *request,
@@ -618,23 +584,9 @@ static int wait_for_commit(struct gang_round *round, const struct save_request *
 		}
 		failed = state < 0 ? failed + 1 : 0;
 		if (state < 0 ? pause_after(round, failed, &own, err) < 0
-			      : cancel_sleep(round->cancel, pause_before_look(&schedule), err) < 0)
+			      : cancel_sleep(round->cancel, ASK_EVERY_MS, err) < 0)
 			return err_wrap(err, "waiting for the parts of the other members");
 	}
-}
-
-/* *other: what is committed has the part of an earlier try, although that is there no longer: those
- * of attempts that are over are swept. */
-static int check_own_part(struct gang_round *round, const struct manifest *part, bool *other,
-			  struct err *err)
-{
-	auto_(manifest_release) struct manifest found = {0};
-	uint32_t member = round->storage->gang.member;
-
-	if (job_record_get_manifest_head(round->storage, round->id, &found, round->cancel, err) < 0)
-		return -1;
-	*other = member >= found.part_count || !text_equal(found.parts[member].nonce, part->nonce);
-	return 0;
 }
 
 int gang_commit(struct storage *storage, const struct save_request *request,
@@ -642,20 +594,12 @@ int gang_commit(struct storage *storage, const struct save_request *request,
 		struct err *err)
 {
 	struct gang_round round = {storage, request->id, cancel};
-	bool again = snapshot_id_compare(storage->gang.unsettled, request->id) == 0, earlier;
 
 	*fate = GANG_FATE_LIES;
 	storage->gang.unsettled = request->id;
-	if (put_part(&round, part, request->gang_kept, &earlier, err) < 0 ||
-	    wait_for_commit(&round, request, fate, err) < 0)
-		return -1;
-	if (again && !earlier && check_own_part(&round, part, &earlier, err) < 0)
-		return -1;
-	if (!earlier)
-		return 0;
-	*fate = GANG_FATE_COMMITTED;
-	return err_set(err, ERR_RETRY,
-		       "the gang has committed what this member had put for it before");
+	return put_part(&round, part, request->gang_kept, err) < 0
+		       ? -1
+		       : wait_for_commit(&round, request, fate, err);
 }
 
 void gang_commit_settled(struct storage *storage, struct cancel *cancel)

@@ -60,6 +60,15 @@ int gang_choice_get_manifest(struct storage *storage, struct snapshot_id id,
 			     struct manifest *manifest, struct gang_clashes *clashes,
 			     struct cancel *cancel, struct err *err);
 
+/*
+ * The manifest has the entries of all parts, loaded, each below the directory of its member. These
+ * directories are taken away. Of several entries of one name the one of `own` stays (a member that
+ * is not in it: UINT32_MAX), else that of the lowest member; what lies below a name that is no
+ * directory any more is left out. ERR_CORRUPT: an entry is below no member's directory.
+ */
+int gang_merge(struct manifest *manifest, uint32_t own, struct gang_clashes *clashes,
+	       struct err *err);
+
 /* Who restores. */
 struct gang_taker {
 	enum gang_parts_choice choice;

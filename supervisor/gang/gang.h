@@ -98,7 +98,7 @@ struct gang_feed {
 	struct timer timer;
 	/* There may be events that were not read; the worker is at work. */
 	bool unread, busy;
-	int64_t pause_ms, read_every_ms;
+	int64_t pause_ms;
 	/* When the worker last began what has shown that no event was left. */
 	int64_t read_all_ms;
 	/* What was swept reads as what is not there yet: whoever has stood still, or was cut off,
@@ -198,10 +198,9 @@ void gang_feed_read_rest(struct gang_feed *feed, int64_t until_ms);
  * a member that leaves alone. Stops the feed; the view stays. Blocks for some seconds. */
 void gang_feed_say_last_word(struct gang_feed *feed);
 
-/* `put`: it may lie in the store. */
 /* The save of a part has ended. `durable`: the snapshot of all is in the store, with it. Else
  * `fate` says what is known; VOID: the part cannot be made, and the round is left out. `put`: a
- * part of this member may lie in the store. */
+ * part of this member may lie in the store, and is looked after from now on. */
 void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, bool durable,
 			       enum gang_part_fate fate, bool put, const char *why);
 /* So old the event may be that `happened` is told of: it was put after the log was last read to its

@@ -8,7 +8,6 @@
 #include "base/text.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Between two readings of the log. */
@@ -168,7 +167,7 @@ static void gang_feed_note_fate(struct gang_feed *feed, uint32_t round, enum gan
 		return;
 	note_committed(feed);
 	feed->options.committed(feed->options.arg, round,
-				feed->here.put == round ? feed->here.put_generation : 0);
+				feed->here.given == round ? feed->here.given_generation : 0);
 }
 
 /* Once is no proof: it may have been slower than the one that had gone on. */
@@ -188,22 +187,19 @@ void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, bool dura
 {
 	struct gang_here *here = &feed->here;
 
-	gang_here_note_part_ended(here, round, put);
 	if (durable) {
 		gang_view_committed(&feed->view, round);
 		note_given(here, round);
 		note_committed(feed);
-	} else if (fate == GANG_FATE_COMMITTED || fate == GANG_FATE_UNFIT) {
-		gang_feed_note_fate(feed, round, fate);
-	} else if (here->given == round) {
-		if (fate == GANG_FATE_VOID)
+	} else if (fate == GANG_FATE_UNFIT || (fate == GANG_FATE_VOID && !put)) {
+		if (here->given == round && fate == GANG_FATE_VOID)
 			gang_here_forget_step(here, here->given_step);
-		here->given = 0;
-	}
-	if (!durable && (fate == GANG_FATE_VOID || fate == GANG_FATE_UNFIT)) {
-		here->unable = round;
+		gang_here_note_fate(here, &feed->view, round, fate);
 		text_set(feed->reason, sizeof(feed->reason), why);
 		here->unable_reason = feed->reason;
+	} else if (here->given == round) {
+		here->lies = put && fate != GANG_FATE_OVER;
+		here->given = here->lies ? round : 0;
 	}
 	gang_feed_wake(feed);
 }
@@ -370,7 +366,7 @@ static void note_looked(struct gang_feed *feed)
 {
 	int64_t now_ms = clock_boot_ms();
 
-	feed->in_doubt |= !feed->view.over && (now_ms > feed->looked_ms + 2 * feed->read_every_ms ||
+	feed->in_doubt |= !feed->view.over && (now_ms > feed->looked_ms + 2 * GANG_READ_EVERY_MS ||
 					       now_ms > feed->asked_ms + ASK_MS);
 	feed->looked_ms = now_ms;
 }
@@ -599,7 +595,7 @@ static bool must_say(const struct gang_feed *feed)
 
 static void pause_feed(struct gang_feed *feed, int64_t again_ms)
 {
-	int64_t most_ms = is_awaiting(feed) ? GANG_PAUSE_MOST_MS : feed->read_every_ms;
+	int64_t most_ms = is_awaiting(feed) ? GANG_PAUSE_MOST_MS : GANG_READ_EVERY_MS;
 	int64_t left_ms = again_ms == INT64_MAX ? most_ms : again_ms - feed->here.now_ms;
 
 	if (!is_awaiting(feed))
@@ -725,17 +721,6 @@ json_t *gang_feed_status(const struct gang_feed *feed)
 				feed->options.attempt, feed->options.hosts);
 }
 
-/* For tests, which show by a long one that something else has led to a reading. */
-static int64_t read_every_ms(void)
-{
-	const char *value = getenv("REPRIEVE_GANG_READ_EVERY");
-	int64_t every_ms;
-
-	return value && text_to_duration_ms(value, &every_ms) && every_ms > 0
-		       ? every_ms
-		       : GANG_READ_EVERY_MS;
-}
-
 int gang_feed_start(struct gang_feed *feed, const struct gang_feed_options *options,
 		    struct err *err)
 {
@@ -748,7 +733,6 @@ int gang_feed_start(struct gang_feed *feed, const struct gang_feed_options *opti
 	feed->here.learned = options->without >= GANG_EMPTIES_TO_LEARN;
 	feed->timer.fired = on_feed_due;
 	feed->pause_ms = GANG_PAUSE_FIRST_MS;
-	feed->read_every_ms = read_every_ms();
 	feed->looked_ms = feed->asked_ms = clock_boot_ms();
 	/* It may have stood still since the start made sure of that. */
 	feed->in_doubt = true;
@@ -827,7 +811,7 @@ static int try_last_word(struct gang_feed *feed, struct cancel *cancel, struct e
 	struct gang_event event;
 	bool taken;
 
-	here->given = 0;
+	here->lies = true;
 	for (;;) {
 		if (catch_up(feed, cancel, err) < 0)
 			return -1;
@@ -842,8 +826,7 @@ static int try_last_word(struct gang_feed *feed, struct cancel *cancel, struct e
 				return -1;
 			gang_here_note_fate(here, &feed->view, decision.round, feed->work.fate);
 			/* The others may commit it. */
-			if (feed->work.fate == GANG_FATE_LIES)
-				here->given = decision.round;
+			here->lies = false;
 			continue;
 		}
 		event = decision.action == GANG_LEAVE_OUT

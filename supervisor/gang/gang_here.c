@@ -122,26 +122,13 @@ void gang_here_note_part(struct gang_here *here, uint32_t round, uint64_t genera
 	here->given_generation = generation;
 	here->given_step = step;
 	here->beside = beside;
-	if (here->put == round)
-		return;
-	here->put = round;
-	here->put_generation = generation;
-	here->put_stays = false;
+	here->lies = false;
 }
 
 void gang_here_note_shared(struct gang_here *here, uint32_t round)
 {
 	if (here->given == round && !here->beside && here->given_step > here->shared_step)
 		here->shared_step = here->given_step;
-}
-
-void gang_here_note_part_ended(struct gang_here *here, uint32_t round, bool put)
-{
-	if (here->put != round || here->put_stays)
-		return;
-	here->put_stays = put;
-	if (!put)
-		here->put = 0;
 }
 
 void gang_here_note_fate(struct gang_here *here, struct gang_view *view, uint32_t round,
@@ -154,30 +141,27 @@ void gang_here_note_fate(struct gang_here *here, struct gang_view *view, uint32_
 	case GANG_FATE_COMMITTED:
 		gang_view_committed(view, round);
 		gang_here_note_shared(here, round);
-		if (here->put == round && here->put_generation > 0)
-			here->durable = here->put_generation;
-		break;
+		here->lies = false;
+		if (here->given == round && here->given_generation > 0)
+			here->durable = here->given_generation;
+		return;
 	case GANG_FATE_VOID:
 	case GANG_FATE_UNFIT:
 		here->unable = round;
 		here->unable_reason =
 			fate == GANG_FATE_VOID ? "its save has failed"
 					       : "the parts of all do not make one snapshot";
-		if (here->put == round)
-			here->put = 0;
-		break;
+		if (here->given == round)
+			here->given = 0;
 	}
-	if (here->given == round)
-		here->given = 0;
 }
 
 uint32_t gang_here_in_doubt(const struct gang_view *view, const struct gang_here *here)
 {
-	bool over = view->round.number == here->put && view->round.state == GANG_ROUND_OVER;
+	bool over = view->round.number == here->given && view->round.state == GANG_ROUND_OVER;
+	bool known = here->durable > 0 && here->durable == here->given_generation;
 
-	bool known = here->durable > 0 && here->durable == here->put_generation;
-
-	return over || known ? 0 : here->put;
+	return over || known ? 0 : here->given;
 }
 
 void gang_here_note_anew(struct gang_here *here, const struct gang_view *view)

@@ -83,11 +83,6 @@ static const char *find_launcher_of_all(const char *const *argv)
  * In the environment, or by its own arguments in the job's command.
  */
 
-struct gang_environment {
-	gang_getenv_fn get;
-	void *arg;
-};
-
 /* A number, and who says it, for people; NULL: nobody does. */
 struct said {
 	const char *from;
@@ -96,34 +91,33 @@ struct said {
 
 /* What one source says. */
 struct gang_source {
-	struct said members, member;
 	/* What the launcher has started, whatever that is (machines, tasks, ranks of one machine),
 	 * and which of them this is: two that are not one job must not have one name. */
-	struct said started, index;
-	/* The number may be one of ranks or tasks, so the member may be one of those as well. */
+	struct said count, index;
+	/* How many machines that are for certain. */
+	struct said machines;
+	/* They may be tasks of another number than the machines. */
 	bool may_be_tasks;
 };
 
 #define GANG_SOURCES_MOST 16
 
 struct gang_sources {
-	/* Nobody has asked for a gang: ranks that one machine has are one machine then, and what
-	 * may count them, or tasks that have nothing to do with each other, does not say how many
-	 * machines the job has, unless it is one. */
+	gang_getenv_fn get;
+	void *arg;
+	/* Nobody has asked for a gang: a number counts only if it is one of machines for certain.
+	 * Ranks of one machine, or tasks that have nothing to do with each other, do not. */
 	bool cautious;
 	struct gang_source items[GANG_SOURCES_MOST];
 	size_t count;
 	/* A number of members that is no number ("1:4"), and where; NULL: there is none. */
 	const char *elastic, *elastic_from;
-	/* With `cautious`: the first number that was not taken for certain, and where; NULL: there
-	 * is none. */
-	const char *doubtful, *doubtful_from;
 };
 
 /* NULL also for an empty one. */
-static const char *gang_variable(const struct gang_environment *environment, const char *name)
+static const char *gang_variable(const struct gang_sources *sources, const char *name)
 {
-	const char *value = name ? environment->get(environment->arg, name) : NULL;
+	const char *value = name ? sources->get(sources->arg, name) : NULL;
 
 	return value && *value ? value : NULL;
 }
@@ -138,78 +132,62 @@ static bool gang_number(const char *text, uint32_t *number)
 	return true;
 }
 
-/* Whether the launcher has started several: it says so, or which one of them this is. */
-static bool gang_source_says_several(const struct gang_source *source)
-{
-	return source->started.value > 1 || (source->index.from && !source->started.from) ||
-	       source->index.value > 0;
-}
-
-static void add_source(struct gang_sources *sources, const struct gang_source *source)
-{
-	struct gang_source *added = &sources->items[sources->count];
-
-	if ((!source->members.from && !source->member.from) || sources->count == GANG_SOURCES_MOST)
-		return;
-	sources->count++;
-	*added = *source;
-	if (!added->started.from)
-		added->started = added->members;
-	if (!added->index.from)
-		added->index = added->member;
-}
-
 /* Nothing, unless it is a number from `least` on. */
-static void read_number(struct said *said, uint32_t least, const char *text, const char *from)
+static struct said read_number(uint32_t least, const char *text, const char *from)
 {
 	uint32_t value;
 
-	if (gang_number(text, &value) && value >= least)
-		*said = (struct said){from, value};
+	return gang_number(text, &value) && value >= least ? (struct said){from, value}
+							   : (struct said){0};
 }
 
 /* torchrun's "2:2" is no range. */
-static void read_members(struct gang_sources *sources, struct gang_source *source, const char *text,
-			 const char *from)
+static struct said read_count(struct gang_sources *sources, const char *text, const char *from)
 {
 	const char *colon = text ? strchr(text, ':') : NULL;
 	size_t length = colon ? (size_t)(colon - text) : 0;
 	bool is_range = colon && (strncmp(text, colon + 1, length) != 0 || colon[1 + length]);
+	struct said count = read_number(1, colon && !is_range ? colon + 1 : text, from);
 
-	read_number(&source->members, 1, colon && !is_range ? colon + 1 : text, from);
-	if (colon && !source->members.from) {
+	if (colon && !count.from) {
 		sources->elastic = text;
 		sources->elastic_from = from;
 	}
+	return count;
 }
 
-/* What may count the ranks of one machine, or what somebody has set for something else. */
-static void read_doubtful_members(struct gang_sources *sources, struct gang_source *source,
-				  const char *text, const char *from)
+static struct said read_variable(struct gang_sources *sources, uint32_t least, const char *name)
 {
-	if (!sources->cautious || (text && text_equal(text, "1"))) {
-		read_members(sources, source, text, from);
-	} else if (text) {
-		read_number(&source->started, 1, text, from);
-		if (!sources->doubtful) {
-			sources->doubtful = text;
-			sources->doubtful_from = from;
-		}
-	}
+	return read_number(least, gang_variable(sources, name), name);
+}
+
+static void add_source(struct gang_sources *sources, const struct gang_source *source)
+{
+	if ((source->count.from || source->index.from) && sources->count < GANG_SOURCES_MOST)
+		sources->items[sources->count++] = *source;
+}
+
+/* How many members there are, by this source. */
+static const struct said *members_of(const struct gang_sources *sources,
+				     const struct gang_source *source)
+{
+	return sources->cautious ? &source->machines : &source->count;
 }
 
 /* --- launchers that set variables --- */
 
 struct launcher {
 	/* Which one this is. */
-	const char *member;
+	const char *index;
 	/* How many there are: certain, and else the first that is set of those that may count
 	 * something else. */
-	const char *members, *doubtful[2];
+	const char *count, *doubtful[2];
 	/* Without that which one this is they are somebody else's; or without both. */
-	bool with_member, both;
+	bool with_index, both;
 	/* They count ranks; this one says how many of them this machine has. */
 	const char *local;
+	/* One line for each machine, if there is no count. */
+	const char *lines;
 };
 
 /* Volcano's index says nothing where its master has a task of its own. */
@@ -217,15 +195,17 @@ struct launcher {
 
 static const struct launcher launchers[] = {
 	/* Kubeflow's PyTorchJob and TrainJob. */
-	{.member = "PET_NODE_RANK", .members = "PET_NNODES"},
+	{.index = "PET_NODE_RANK", .count = "PET_NNODES"},
 	{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", .both = true,
 	 .local = "OMPI_COMM_WORLD_LOCAL_SIZE"},
 	{"PMI_RANK", "PMI_SIZE", .both = true, .local = "MPI_LOCALNRANKS"},
 	{"AWS_BATCH_JOB_NODE_INDEX", "AWS_BATCH_JOB_NUM_NODES", .both = true},
 	/* Kubernetes gives an index. How many there are it does not say, but what is set for torch
 	 * may. */
-	{"JOB_COMPLETION_INDEX", "PET_NNODES", {"WORLD_SIZE"}, .with_member = true},
-	{VOLCANO_INDEX, "PET_NNODES", {"WORLD_SIZE", "VC_WORKER_NUM"}, .with_member = true},
+	{"JOB_COMPLETION_INDEX", "PET_NNODES", {"WORLD_SIZE"}, .with_index = true},
+	{VOLCANO_INDEX, "PET_NNODES", {"WORLD_SIZE", "VC_WORKER_NUM"}, .with_index = true},
+	{"SKYPILOT_NODE_RANK", "SKYPILOT_NUM_NODES", .with_index = true,
+	 .lines = "SKYPILOT_NODE_IPS"},
 };
 
 /* What torch's ranks have, and what Volcano's plugin and older operators of Kubeflow give to each
@@ -233,30 +213,47 @@ static const struct launcher launchers[] = {
 static const struct launcher torch_pair = {"RANK", "WORLD_SIZE", .both = true,
 					   .local = "LOCAL_WORLD_SIZE"};
 
-static void add_launcher(struct gang_sources *sources, const struct gang_environment *environment,
-			 const struct launcher *launcher)
+static struct said count_lines(const char *text, const char *from)
 {
-	const char *members = gang_variable(environment, launcher->members);
-	const char *member = gang_variable(environment, launcher->member);
-	const char *local = gang_variable(environment, launcher->local);
-	struct gang_source source = {0};
+	struct said count = {text ? from : NULL, 0};
 
-	if ((!member && (launcher->with_member || launcher->both)) || (!members && launcher->both))
+	for (; text && *text; text += strspn(text, "\n")) {
+		count.value++;
+		text += strcspn(text, "\n");
+	}
+	return count;
+}
+
+/* Of ranks it is known if this machine has not all of them, or has. */
+static struct said count_machines(struct gang_sources *sources, const struct launcher *launcher,
+				  const struct said *count)
+{
+	const char *local = gang_variable(sources, launcher->local);
+	bool all_here = local && text_equal(local, gang_variable(sources, launcher->count));
+
+	if (all_here)
+		return (struct said){launcher->local, 1};
+	return !launcher->local || local || count->value == 1 ? *count : (struct said){0};
+}
+
+static void add_launcher(struct gang_sources *sources, const struct launcher *launcher)
+{
+	struct gang_source source = {.index = read_variable(sources, 0, launcher->index)};
+	const char *count = gang_variable(sources, launcher->count);
+	bool has_index = gang_variable(sources, launcher->index) != NULL;
+
+	if ((!has_index && (launcher->with_index || launcher->both)) || (!count && launcher->both))
 		return;
-	if (!launcher->local || (local && !text_equal(local, members)))
-		read_members(sources, &source, members, launcher->members);
-	else if (local && sources->cautious)
-		read_members(sources, &source, "1", launcher->local);
-	else
-		read_doubtful_members(sources, &source, members, launcher->members);
-	for (size_t i = 0; i < 2 && launcher->doubtful[i] && !source.members.from; i++)
-		read_doubtful_members(sources, &source,
-				      gang_variable(environment, launcher->doubtful[i]),
-				      launcher->doubtful[i]);
-	if (launcher->local)
-		read_number(&source.started, 1, members, launcher->members);
-	source.may_be_tasks = !launcher->with_member && !source.members.from;
-	read_number(&source.member, 0, member, launcher->member);
+	source.count = read_count(sources, count, launcher->count);
+	source.machines = count_machines(sources, launcher, &source.count);
+	if (!count && launcher->lines)
+		source.count = source.machines =
+			count_lines(gang_variable(sources, launcher->lines), launcher->lines);
+	for (size_t i = 0; i < 2 && launcher->doubtful[i] && !source.count.from; i++)
+		source.count = read_variable(sources, 1, launcher->doubtful[i]);
+	if (!source.machines.from && source.count.value == 1)
+		source.machines = source.count;
+	source.may_be_tasks = !launcher->with_index && !source.machines.from;
 	add_source(sources, &source);
 }
 
@@ -266,84 +263,56 @@ static void add_launcher(struct gang_sources *sources, const struct gang_environ
  * nodes are in another order perhaps. Where srun itself starts the ranks, it sets the second pair,
  * both say the same, and nobody says how many ranks the machine has: that is hydra's (MPICH,
  * Intel MPI). */
-static bool is_step_of_daemons(const struct gang_environment *environment)
+static bool is_step_of_daemons(const struct gang_sources *sources)
 {
-	const char *size = gang_variable(environment, "PMI_SIZE");
+	const char *size = gang_variable(sources, "PMI_SIZE");
 
-	if (gang_variable(environment, "OMPI_COMM_WORLD_SIZE"))
+	if (gang_variable(sources, "OMPI_COMM_WORLD_SIZE"))
 		return true;
-	return size && (gang_variable(environment, "MPI_LOCALNRANKS") ||
-			!text_equal(size, gang_variable(environment, "SLURM_STEP_NUM_TASKS")));
+	return size && (gang_variable(sources, "MPI_LOCALNRANKS") ||
+			!text_equal(size, gang_variable(sources, "SLURM_STEP_NUM_TASKS")));
 }
 
 /* srun: with one task a node the node counts, else the task, since each has a supervisor. But
  * several tasks of a node may have nothing to do with each other. */
-static void add_slurm_step(struct gang_sources *sources, const struct gang_environment *environment)
+static void add_slurm_step(struct gang_sources *sources)
 {
-	const char *nodes = gang_variable(environment, "SLURM_STEP_NUM_NODES");
-	const char *tasks = gang_variable(environment, "SLURM_STEP_NUM_TASKS");
-	const char *task = gang_variable(environment, "SLURM_PROCID");
-	bool by_node = nodes && (!tasks || text_equal(nodes, tasks));
-	struct gang_source source = {0};
+	struct said nodes = read_variable(sources, 1, "SLURM_STEP_NUM_NODES");
+	struct said tasks = read_variable(sources, 1, "SLURM_STEP_NUM_TASKS");
+	bool by_node = !tasks.from || tasks.value == nodes.value;
+	struct gang_source source = {
+		.count = by_node ? nodes : tasks,
+		.index = read_variable(sources, 0, by_node ? "SLURM_NODEID" : "SLURM_PROCID"),
+		.may_be_tasks = !by_node && nodes.value != 1,
+	};
 
-	if (!nodes || is_step_of_daemons(environment))
+	if (!nodes.from || is_step_of_daemons(sources))
 		return;
-	if (sources->cautious && text_equal(nodes, "1"))
-		by_node = true;
-	if (by_node)
-		read_members(sources, &source, nodes, "SLURM_STEP_NUM_NODES");
-	else
-		read_doubtful_members(sources, &source, tasks, "SLURM_STEP_NUM_TASKS");
-	read_number(&source.member, 0, by_node ? gang_variable(environment, "SLURM_NODEID") : task,
-		    by_node ? "SLURM_NODEID" : "SLURM_PROCID");
-	read_number(&source.started, 1, tasks, "SLURM_STEP_NUM_TASKS");
-	read_number(&source.index, 0, task, "SLURM_PROCID");
-	source.may_be_tasks = !source.members.from;
-	add_source(sources, &source);
-}
-
-/* SkyPilot: the addresses of all nodes, one a line, say how many there are. */
-static void add_skypilot(struct gang_sources *sources, const struct gang_environment *environment)
-{
-	const char *number = gang_variable(environment, "SKYPILOT_NUM_NODES");
-	const char *addresses = gang_variable(environment, "SKYPILOT_NODE_IPS");
-	const char *member = gang_variable(environment, "SKYPILOT_NODE_RANK");
-	struct gang_source source = {0};
-
-	if (!member)
-		return;
-	read_number(&source.member, 0, member, "SKYPILOT_NODE_RANK");
-	read_members(sources, &source, number, "SKYPILOT_NUM_NODES");
-	if (!source.members.from && addresses)
-		source.members.from = "SKYPILOT_NODE_IPS";
-	for (const char *at = addresses; at && *at && !number; at += strspn(at, "\n")) {
-		source.members.value++;
-		at += strcspn(at, "\n");
-	}
+	if (!source.may_be_tasks)
+		source.machines = nodes;
 	add_source(sources, &source);
 }
 
 /* SageMaker: SM_HOSTS is a JSON list of names, in whatever order, SM_CURRENT_HOST one of them. */
-static void add_sagemaker(struct gang_sources *sources, const struct gang_environment *environment)
+static void add_sagemaker(struct gang_sources *sources)
 {
-	const char *text = gang_variable(environment, "SM_HOSTS");
-	const char *current = gang_variable(environment, "SM_CURRENT_HOST");
+	const char *text = gang_variable(sources, "SM_HOSTS");
+	const char *current = gang_variable(sources, "SM_CURRENT_HOST");
 	auto_json json_t *hosts = text ? json_parse(text, strlen(text), NULL) : NULL;
 	struct gang_source source = {
-		.members = {"SM_HOSTS", (uint32_t)json_array_size(hosts)},
-		.member = {"SM_CURRENT_HOST", 0},
+		.count = {"SM_HOSTS", (uint32_t)json_array_size(hosts)},
+		.index = {"SM_CURRENT_HOST", 0},
 	};
 	bool known = false;
 
-	if (!current || !json_is_array(hosts))
-		return;
-	for (size_t i = 0; i < json_array_size(hosts); i++) {
+	for (size_t i = 0; i < json_array_size(hosts) && current; i++) {
 		const char *host = json_string_value(json_array_get(hosts, i));
 		int order = host ? strcmp(host, current) : 1;
 
 		known |= order == 0;
-		source.member.value += order < 0;
+		source.index.value += order < 0;
 	}
+	source.machines = source.count;
 	if (known)
 		add_source(sources, &source);
 }
@@ -410,39 +379,37 @@ static void add_command(struct gang_sources *sources, const char *const *argv)
 		const char *name, *value;
 
 		if (is_option(*words, size_options, &name, &value))
-			read_members(sources, &source, value ? value : words[1], name);
+			source.count = read_count(sources, value ? value : words[1], name);
 		else if (is_option(*words, rank_options, &name, &value))
-			read_number(&source.member, 0, value ? value : words[1], name);
+			source.index = read_number(0, value ? value : words[1], name);
 	}
+	source.machines = source.count;
 	add_source(sources, &source);
 }
 
 /* --- all of them --- */
 
-/* `sources` is zeroed but for `cautious`. */
-static void gang_sources_list(struct gang_sources *sources,
-			      const struct gang_environment *environment, const char *const *argv)
+static void list_sources(struct gang_sources *sources, const char *const *argv)
 {
-	bool master = gang_variable(environment, "VC_MASTER_NUM");
+	bool master = gang_variable(sources, "VC_MASTER_NUM");
 
 	/* A rank of torchrun's has what the machine's launcher said as well. That counts where
 	 * torch is on this machine alone. */
-	if (gang_variable(environment, "TORCHELASTIC_RUN_ID") &&
-	    gang_variable(environment, "LOCAL_WORLD_SIZE")) {
-		add_launcher(sources, environment, &torch_pair);
+	if (gang_variable(sources, "TORCHELASTIC_RUN_ID") &&
+	    gang_variable(sources, "LOCAL_WORLD_SIZE")) {
+		add_launcher(sources, &torch_pair);
 		if (!sources->cautious || sources->count == 0 ||
-		    sources->items[0].members.value != 1)
+		    sources->items[0].machines.value != 1)
 			return;
 	}
-	add_slurm_step(sources, environment);
+	add_slurm_step(sources);
 	for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++)
-		if (!master || !text_equal(launchers[i].member, VOLCANO_INDEX))
-			add_launcher(sources, environment, &launchers[i]);
-	add_skypilot(sources, environment);
-	add_sagemaker(sources, environment);
+		if (!master || !text_equal(launchers[i].index, VOLCANO_INDEX))
+			add_launcher(sources, &launchers[i]);
+	add_sagemaker(sources);
 	add_command(sources, argv);
 	if (sources->count == 0 && !sources->elastic)
-		add_launcher(sources, environment, &torch_pair);
+		add_launcher(sources, &torch_pair);
 }
 
 void gang_identity_blank(json_t *command)
@@ -483,35 +450,46 @@ static int merge_said(const struct said *says, struct said *known, const char *b
 	return 0;
 }
 
+/* The first number that is not one of machines for certain; NULL: there is none. */
+static const struct said *find_doubtful(const struct gang_sources *sources)
+{
+	for (size_t i = 0; i < sources->count; i++)
+		if (sources->items[i].count.from && !members_of(sources, &sources->items[i])->from)
+			return &sources->items[i].count;
+	return NULL;
+}
+
 static int check_finding(const struct finding *found, const struct gang_sources *sources,
 			 struct err *err)
 {
-	if (!found->members.from && sources->elastic)
+	const struct said *members = &found->members, *member = &found->member;
+	const struct said *doubtful = find_doubtful(sources);
+
+	if (!members->from && sources->elastic)
 		return err_set(err, ERR_UNFIT,
 			       "%s is %s: a gang has a fixed number of machines; give --gang N "
 			       "and --member I, or --gang off",
 			       sources->elastic_from, sources->elastic);
-	if (!found->members.from && found->member.from && sources->doubtful)
+	if (!members->from && member->from && doubtful)
 		return err_set(err, ERR_UNFIT,
-			       "%s says which one this is, but that the %.16s of %s are machines "
-			       "of one job is not certain: give --gang auto if they are",
-			       found->member.from, sources->doubtful, sources->doubtful_from);
-	if (!found->members.from && found->member.from)
+			       "%s says which one this is, but that the %u of %s are machines of "
+			       "one job is not certain: give --gang auto if they are",
+			       member->from, doubtful->value, doubtful->from);
+	if (!members->from && member->from)
 		return err_set(err, ERR_UNFIT,
 			       "%s says which machine this is, but nothing says how many there "
 			       "are: give --gang N",
-			       found->member.from);
-	if (found->members.from && found->members.value > 1 && !found->member.from)
+			       member->from);
+	if (members->value > 1 && !member->from)
 		return err_set(err, ERR_UNFIT,
 			       "%s says that the job has %u machines, but not which one this is: "
 			       "give --member I (from 0), or --gang off",
-			       found->members.from, found->members.value);
-	if (found->member.from && found->member.value >= found->members.value)
+			       members->from, members->value);
+	if (member->from && member->value >= members->value)
 		return err_set(err, ERR_UNFIT,
 			       "%s says that this is machine %u, but there are only %u (%s): they "
 			       "are numbered from 0",
-			       found->member.from, found->member.value, found->members.value,
-			       found->members.from);
+			       member->from, member->value, members->value, members->from);
 	return 0;
 }
 
@@ -552,19 +530,18 @@ static const struct launch_name launch_names[] = {
 };
 
 /* Of AWS Batch, "ID#1" is node 1 of job ID. Without a count there was no restart. */
-static void find_launch(const struct gang_environment *environment, const char *member_from,
+static void find_launch(const struct gang_sources *sources, const char *member_from,
 			struct gang_identity *identity)
 {
 	for (size_t i = 0; i < sizeof(launch_names) / sizeof(launch_names[0]); i++) {
 		const struct launch_name *launch = &launch_names[i];
 
-		if (!gang_variable(environment, launch->parts[0]) ||
+		if (!gang_variable(sources, launch->parts[0]) ||
 		    (launch->member_from && !text_starts(member_from, launch->member_from)))
 			continue;
 		for (size_t j = 0; j < 3 && launch->parts[j]; j++) {
-			const char *value = gang_variable(environment, launch->parts[j]);
-
-			size_t used = j > 0 ? strlen(identity->launch) : 0;
+			const char *value = gang_variable(sources, launch->parts[j]);
+			size_t used = strlen(identity->launch);
 
 			snprintf(identity->launch + used, sizeof(identity->launch) - used,
 				 "%s%.48s", j > 0 ? "/" : "", value ? value : "0");
@@ -576,24 +553,23 @@ static void find_launch(const struct gang_environment *environment, const char *
 }
 
 /* What the sources say, beside what is found already. Also after an error the launch is known. */
-static int find_members(const struct gang_environment *environment,
-			const struct gang_sources *sources, struct finding *found,
+static int find_members(const struct gang_sources *sources, struct finding *found,
 			struct gang_identity *identity, struct err *err)
 {
 	int result = 0;
 
 	for (size_t i = 0; i < sources->count && result == 0; i++)
-		if (merge_said(&sources->items[i].members, &found->members, "the job has",
-			       " machines", err) < 0 ||
-		    merge_said(&sources->items[i].member, &found->member, "this is machine", "",
+		if (merge_said(members_of(sources, &sources->items[i]), &found->members,
+			       "the job has", " machines", err) < 0 ||
+		    merge_said(&sources->items[i].index, &found->member, "this is machine", "",
 			       err) < 0)
 			result = -1;
 	if (result == 0)
 		result = check_finding(found, sources, err);
 	for (size_t i = 0; i < sources->count && !found->member.from; i++)
-		found->member.from = sources->items[i].member.from;
+		found->member.from = sources->items[i].index.from;
 	if (result < 0 || found->members.value > 1)
-		find_launch(environment, found->member.from ? found->member.from : "", identity);
+		find_launch(sources, found->member.from ? found->member.from : "", identity);
 	if (result < 0 || found->members.value <= 1)
 		return result;
 	identity->members = found->members.value;
@@ -605,39 +581,44 @@ static int find_members(const struct gang_environment *environment,
 
 /* --- nobody has asked for a gang --- */
 
-/* What two launchers say alike is said once, as a task of one node is a node. If they differ, all
- * of it is said: so what is different stays different. */
-static void set_index(const struct gang_sources *sources, struct gang_identity *identity)
+/* The launcher has started several: it says so, or which one of them this is. */
+static bool says_several(const struct gang_source *source)
 {
-	const struct gang_source *first = NULL;
-	bool differ = false;
-	size_t used = 0;
-
-	for (size_t i = 0; i < sources->count; i++) {
-		const struct gang_source *source = &sources->items[i];
-
-		if (!source->index.from || !gang_source_says_several(source))
-			continue;
-		differ |= first && first->index.value != source->index.value;
-		first = first ? first : source;
-		if (used < sizeof(identity->index))
-			used += (size_t)snprintf(identity->index + used,
-						 sizeof(identity->index) - used, "%s%u",
-						 used > 0 ? "-" : "", source->index.value);
-	}
-	if (!first || differ)
-		return;
-	identity->index_from = first->index.from;
-	snprintf(identity->index, sizeof(identity->index), "%u", first->index.value);
+	return source->count.value > 1 || (source->index.from && !source->count.from) ||
+	       source->index.value > 0;
 }
 
 /* The first that says that there are several; NULL: none does. */
 static const struct gang_source *find_several(const struct gang_sources *sources)
 {
 	for (size_t i = 0; i < sources->count; i++)
-		if (gang_source_says_several(&sources->items[i]))
+		if (says_several(&sources->items[i]))
 			return &sources->items[i];
 	return NULL;
+}
+
+/* What two launchers say alike is said once, as a task of one node is a node. If they differ, all
+ * of it is said: so what is different stays different. */
+static void set_index(const struct gang_sources *sources, struct gang_identity *identity)
+{
+	const struct gang_source *first = find_several(sources);
+	bool differ = false;
+	size_t used = 0;
+
+	for (size_t i = 0; i < sources->count && used < sizeof(identity->index); i++) {
+		const struct gang_source *source = &sources->items[i];
+
+		if (!source->index.from || !says_several(source))
+			continue;
+		first = first->index.from ? first : source;
+		differ |= first->index.value != source->index.value;
+		used += (size_t)snprintf(identity->index + used, sizeof(identity->index) - used,
+					 "%s%u", used > 0 ? "-" : "", source->index.value);
+	}
+	if (used == 0 || differ)
+		return;
+	identity->index_from = first->index.from;
+	snprintf(identity->index, sizeof(identity->index), "%u", first->index.value);
 }
 
 /* The certain number of machines; NULL: there is none. One machine goes before several. */
@@ -646,8 +627,9 @@ static const struct gang_source *find_certain(const struct gang_sources *sources
 	const struct gang_source *found = NULL;
 
 	for (size_t i = 0; i < sources->count; i++)
-		if (sources->items[i].members.from &&
-		    (!found || (sources->items[i].members.value == 1 && found->members.value != 1)))
+		if (sources->items[i].machines.from &&
+		    (!found ||
+		     (sources->items[i].machines.value == 1 && found->machines.value != 1)))
 			found = &sources->items[i];
 	return found;
 }
@@ -657,103 +639,85 @@ static const struct gang_source *find_other_tasks(const struct gang_sources *sou
 						  uint32_t members)
 {
 	for (size_t i = 0; i < sources->count; i++)
-		if (sources->items[i].may_be_tasks && sources->items[i].started.value != members)
+		if (sources->items[i].may_be_tasks && sources->items[i].count.value != members)
 			return &sources->items[i];
 	return NULL;
-}
-
-/* `several` NULL: it is elastic. */
-static int say_two_numbers(const struct gang_sources *sources, const struct gang_source *several,
-			   const struct gang_source *certain, struct err *why)
-{
-	const struct said *says = several && several->started.value == 0 ? &several->index
-				  : several                              ? &several->started
-									 : NULL;
-	char number[16];
-
-	snprintf(number, sizeof(number), "%u", says ? says->value : 0);
-	return err_set(why, ERR_UNFIT, "%s is %s, and %s says that the job has %u machine%s",
-		       says ? says->from : sources->elastic_from, says ? number : sources->elastic,
-		       certain->members.from, certain->members.value,
-		       certain->members.value == 1 ? "" : "s");
 }
 
 /* Whether the launcher has started one training of several machines, and says all of it. -1: it is
  * not certain, and `why` says what is missing. */
 static int find_certain_gang(const struct gang_sources *sources, struct err *why)
 {
-	const struct gang_source *certain = find_certain(sources), *tasks;
+	const struct gang_source *certain = find_certain(sources), *other = find_several(sources);
 	struct finding found = {0};
-	const struct gang_source *several = find_several(sources);
+	const struct said *says;
+	char number[16] = "";
 
 	if (!certain) {
-		found.member.from = several ? several->member.from : NULL;
+		found.member.from = other ? other->index.from : NULL;
 		if (check_finding(&found, sources, why) < 0)
 			return -1;
 		return err_set(why, ERR_UNFIT, "%s says %u, but nothing says which one this is",
-			       several->started.from, several->started.value);
+			       other->count.from, other->count.value);
 	}
-	if (certain->members.value == 1)
-		return say_two_numbers(sources, several, certain, why);
-	tasks = find_other_tasks(sources, certain->members.value);
-	if (tasks)
-		return say_two_numbers(sources, tasks, certain, why);
-	return 0;
+	if (certain->machines.value > 1) {
+		other = find_other_tasks(sources, certain->machines.value);
+		if (!other)
+			return 0;
+	}
+	/* Without another number it is elastic. */
+	if (other) {
+		says = other->count.from ? &other->count : &other->index;
+		snprintf(number, sizeof(number), "%u", says->value);
+	}
+	return err_set(why, ERR_UNFIT, "%s is %s, and %s says that the job has %u machine%s",
+		       other ? says->from : sources->elastic_from,
+		       other ? number : sources->elastic, certain->machines.from,
+		       certain->machines.value, certain->machines.value == 1 ? "" : "s");
 }
 
-/* One supervisor stands for all machines, from the first one. */
-static bool is_first(const struct gang_environment *environment, const char *index)
-{
-	const char *main_node = gang_variable(environment, "AWS_BATCH_JOB_MAIN_NODE_INDEX");
-
-	return !*index || text_equal(index, main_node ? main_node : "0");
-}
-
-/* Whether it is by itself whatever the launcher says, and then why. */
-static bool is_by_itself(const struct gang_environment *environment,
-			 const struct gang_sources *sources, const char *const *argv,
+/* Whether it is by itself whatever the launcher says, and then why: inside the job of another run,
+ * or one supervisor in front of all machines, on the first one. */
+static bool is_by_itself(const struct gang_sources *sources, const char *const *argv,
 			 struct gang_identity *identity)
 {
 	const struct gang_source *several = find_several(sources);
 	const char *launcher = find_launcher_of_all(argv);
-	bool stands_for_all = launcher && is_first(environment, identity->index);
-	bool inside = inside_run(environment->get, environment->arg);
-	char why[256];
+	const char *main_node = gang_variable(sources, "AWS_BATCH_JOB_MAIN_NODE_INDEX");
+	bool is_first =
+		!identity->index[0] || text_equal(identity->index, main_node ? main_node : "0");
+	bool inside = inside_run(sources->get, sources->arg);
 
 	if (inside)
-		snprintf(why, sizeof(why),
+		snprintf(identity->apart, sizeof(identity->apart),
 			 "this run is inside attempt %.16s of another one, and what %s says is "
 			 "meant for that",
-			 gang_variable(environment, INSIDE_VARIABLE),
-			 !several                ? sources->elastic_from
-			 : several->started.from ? several->started.from
-						 : several->index.from);
+			 gang_variable(sources, INSIDE_VARIABLE),
+			 !several              ? sources->elastic_from
+			 : several->count.from ? several->count.from
+					       : several->index.from);
 	else if (launcher)
-		snprintf(why, sizeof(why), "%.64s starts the job on all machines%s", launcher,
-			 stands_for_all ? ": one supervisor stands for all of them"
-					: ", but this is not the first");
-	if (stands_for_all)
+		snprintf(identity->apart, sizeof(identity->apart),
+			 "%.64s starts the job on all machines%s", launcher,
+			 is_first ? ": one supervisor stands for all of them"
+				  : ", but this is not the first");
+	if (launcher && is_first)
 		identity->index[0] = '\0';
-	if (inside || launcher)
-		text_set(identity->apart, sizeof(identity->apart), why);
 	return launcher || (inside && identity->index[0]);
 }
 
-static int find_by_default(const struct gang_environment *environment, const char *const *argv,
+static int find_by_default(struct gang_sources *sources, const char *const *argv,
 			   struct gang_identity *identity, struct err *err)
 {
-	struct gang_sources sources = {.cautious = true};
 	struct finding found = {0};
 	struct err why;
 
-	gang_sources_list(&sources, environment, argv);
-	set_index(&sources, identity);
-	if ((!find_several(&sources) && !sources.elastic) ||
-	    is_by_itself(environment, &sources, argv, identity))
+	list_sources(sources, argv);
+	set_index(sources, identity);
+	if ((!find_several(sources) && !sources->elastic) || is_by_itself(sources, argv, identity))
 		return 0;
-	if (!identity->apart[0] && find_certain_gang(&sources, &why) == 0) {
-		identity->by_default =
-			find_members(environment, &sources, &found, identity, err) == 0;
+	if (!identity->apart[0] && find_certain_gang(sources, &why) == 0) {
+		identity->by_default = find_members(sources, &found, identity, err) == 0;
 		return identity->by_default ? 0 : -1;
 	}
 	if (!identity->apart[0])
@@ -769,20 +733,19 @@ static int find_by_default(const struct gang_environment *environment, const cha
 int gang_identity_find(const char *gang, const char *member, gang_getenv_fn get, void *arg,
 		       const char *const *argv, struct gang_identity *identity, struct err *err)
 {
-	struct gang_environment environment = {get, arg};
-	struct gang_sources sources = {0};
+	struct gang_sources sources = {.get = get, .arg = arg, .cautious = !gang && !member};
 	struct finding found = {0};
 
 	*identity = (struct gang_identity){.members = 1};
 	if (text_equal(gang ? gang : "", "off"))
 		return 0;
-	if (!gang && !member)
-		return find_by_default(&environment, argv, identity, err);
+	if (sources.cautious)
+		return find_by_default(&sources, argv, identity, err);
 	if (read_given(gang ? gang : "auto", member, &found, err) < 0)
 		return -1;
 	if (found.members.from && found.members.value == 1)
 		return 0;
 	if (!found.members.from || !found.member.from)
-		gang_sources_list(&sources, &environment, argv);
-	return find_members(&environment, &sources, &found, identity, err);
+		list_sources(&sources, argv);
+	return find_members(&sources, &found, identity, err);
 }

@@ -193,14 +193,14 @@ static struct gang_round_decision in_final_round(const struct gang_view *view,
 static bool is_too_late(const struct gang_view *view, const struct gang_here *here)
 {
 	return here->leaves > 0 && here->ended && here->generation > 0 &&
-	       view->round.number > here->ended_in && here->put != view->round.number;
+	       view->round.number > here->ended_in;
 }
 
 static struct gang_round_decision in_round(const struct gang_view *view,
 					   const struct gang_here *here)
 {
 	if (here->given == view->round.number)
-		return after_giving(view, here);
+		return here->lies ? act_in(view, GANG_LOOK_AFTER_PART) : after_giving(view, here);
 	if (here->unable == view->round.number)
 		return leave_out(view, here, here->unable_reason);
 	if (view->round.final)
@@ -208,8 +208,8 @@ static struct gang_round_decision in_round(const struct gang_view *view,
 	if (is_too_late(view, here))
 		return leave_out(view, here,
 				 "its job has ended, and those of the others may have begun anew");
-	/* The job here may have begun anew without it, and its part be of the run before. */
-	if (view->gone > view->round.gone && here->put != view->round.number)
+	/* The job here may have begun anew without it. */
+	if (view->gone > view->round.gone)
 		return leave_out(view, here, "a member has gone while the round was open");
 	return here->generation == 0 ? without_checkpoint(view, here) : with_checkpoint(view, here);
 }
@@ -345,8 +345,6 @@ static struct gang_round_decision decide_on_round(const struct gang_view *view,
 	if (gang_view_is_open(view)) {
 		struct gang_round_decision decision = in_round(view, here);
 
-		if (decision.action == GANG_LEAVE_OUT && here->put == view->round.number)
-			return act_in(view, GANG_LOOK_AFTER_PART);
 		return decision.action == GANG_TAKE && !may_give(here)
 			       ? wait_until(INT64_MAX)
 			       : decision;

@@ -228,12 +228,8 @@ struct gang_here {
 	uint64_t given_generation;
 	int64_t given_step;
 	bool beside;
-	/* The newest round in which a part of it may lie in the store, whatever has come of its
-	 * save, and the checkpoint of the first try that may have put it: that one stays.
-	 * `put_stays`: that try is over. */
-	uint32_t put;
-	uint64_t put_generation;
-	bool put_stays;
+	/* Its save has failed, and the part may lie in the store all the same: there it stays. */
+	bool lies;
 	/* The newest round for which it has tried in vain to make its part; why. */
 	uint32_t unable;
 	const char *unable_reason;
@@ -267,8 +263,6 @@ void gang_here_note_gone(struct gang_here *here);
 /* The part of this round is made now. */
 void gang_here_note_part(struct gang_here *here, uint32_t round, uint64_t generation, int64_t step,
 			 bool beside);
-/* That try is over. `put`: a part of the round may lie in the store. */
-void gang_here_note_part_ended(struct gang_here *here, uint32_t round, bool put);
 /* The snapshot of the round is in the store. */
 void gang_here_note_shared(struct gang_here *here, uint32_t round);
 /* What has become of the part that may lie there, of the round that is open in `view`. */

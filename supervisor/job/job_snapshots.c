@@ -213,7 +213,7 @@ void job_look_for_last_commit(struct job *job)
 				    job_deadline_ms(job));
 	if (round == 0 || !is_committed(job, round, until_ms))
 		return;
-	job_note_other_commit(job, round, feed->here.put_generation);
+	job_note_other_commit(job, round, feed->here.given_generation);
 	gang_view_committed(&feed->view, round);
 	/* That it answers the notice may be known to another member, and said since. */
 	gang_feed_read_rest(feed, until_ms);

@@ -118,7 +118,7 @@ def test_every_option_of_run_has_its_variable(program):
 def test_the_manual_has_every_variable():
     """What is read from the environment, and is meant for users."""
     # Of the tests, of the shim's own, of a scheduler.
-    inner = {"REPRIEVE_FAULT", "REPRIEVE_GANG_READ_EVERY", "REPRIEVE_VERSION", "AWS_BATCH_JOB_ID", "AWS_BATCH_JOB_NUM_NODES", "AWS_BATCH_JOB_NODE_INDEX"}
+    inner = {"REPRIEVE_FAULT", "REPRIEVE_VERSION", "AWS_BATCH_JOB_ID", "AWS_BATCH_JOB_NUM_NODES", "AWS_BATCH_JOB_NODE_INDEX"}
     pattern = r'"((?:AWS|AZURE|GOOGLE|GCE|CLOUDSDK|STORAGE|REPRIEVE|IDENTITY|SSL|CURL)_[A-Z0-9_]+)"'
     found = {name for room in ("storage", "supervisor", "cloud") for source in (ROOT / room).rglob("*.c")
              for name in re.findall(pattern, source.read_text()) if not name.startswith("REPRIEVE_SHIM_")}

@@ -390,7 +390,7 @@ static const struct default_row default_rows[] = {
 	/* Inside the job of another run. */
 	{"a run of a member's job",
 		{"REPRIEVE_ATTEMPT=3", "SLURM_STEP_NUM_NODES=4", "SLURM_STEP_NUM_TASKS=4", "SLURM_NODEID=2"},
-		{"python"}, 1, 0, "inside attempt 3 of another one, and what SLURM_STEP_NUM_TASKS", "2"},
+		{"python"}, 1, 0, "inside attempt 3 of another one, and what SLURM_STEP_NUM_NODES", "2"},
 	{"in front of all machines", {"REPRIEVE_ATTEMPT=3", "SKYPILOT_NUM_NODES=2", "SKYPILOT_NODE_RANK=0"},
 		{"mpirun", "python"}, 1, 0, "inside attempt 3", NULL},
 	{"of a job of one machine", {"REPRIEVE_ATTEMPT=3"}, {"python"}, 1, 0, NULL, NULL},

@@ -65,7 +65,8 @@ static const struct rounds_row rows[] = {
 	{"alone: one that was opened after it", {ALONE(1), ROUND(0, 20)}, 2, 0,
 		{AT(20, 10), WANTS, ALONE_BY(1), .ended = true}, GANG_LEAVE_OUT, 20, false},
 	{"alone: the same, with its part", {ALONE(1), ROUND(0, 20)}, 2, 0,
-		{AT(20, 10), WANTS, ALONE_BY(1), .ended = true, .put = 2}, GANG_TAKE, 0, false},
+		{AT(20, 10), WANTS, ALONE_BY(1), .ended = true, .given = 2, .lies = true}, GANG_LOOK_AFTER_PART, 0,
+		false},
 	{"alone: while its job goes on", {ALONE(1), ROUND(0, 20)}, 2, 0,
 		{AT(20, 10), WANTS, ALONE_BY(1)}, GANG_TAKE, 0, false},
 	{"alone: it opens one", {ALONE(1)}, 1, 0,
@@ -114,20 +115,20 @@ static const struct rounds_row rows[] = {
 		{AT(20, 10), .ended = true}, GANG_LEAVE_OUT, 20, false},
 	{"past it", {ROUND(0, 15)}, 1, 0, {AT(20, 10)}, GANG_LEAVE_OUT, 20, false},
 	{"past it, and its part may lie there", {ROUND(0, 15)}, 1, 0,
-		{AT(20, 10), .put = 1}, GANG_LOOK_AFTER_PART, 0, false},
+		{AT(20, 10), .given = 1, .lies = true}, GANG_LOOK_AFTER_PART, 0, false},
 	{"past it, and its part of another one may lie there", {ROUND(0, 10), ROUND(0, 15)}, 2, 0,
-		{AT(20, 10), .put = 1}, GANG_LEAVE_OUT, 20, false},
+		{AT(20, 10), .given = 1, .lies = true}, GANG_LEAVE_OUT, 20, false},
 	{"its job has ended, and its part may lie there", {ROUND(0, 30)}, 1, 0,
-		{AT(20, 10), .put = 1, .ended = true}, GANG_LOOK_AFTER_PART, 0, false},
+		{AT(20, 10), .given = 1, .lies = true, .ended = true}, GANG_LOOK_AFTER_PART, 0, false},
 	{"it cannot once more, and its part may lie there", {ROUND(0, 20)}, 1, 0,
-		{AT(20, 10), .put = 1, .unable = 1, .unable_reason = "x"}, GANG_LOOK_AFTER_PART, 0,
+		{AT(20, 10), .given = 1, .lies = true, .unable = 1, .unable_reason = "x"}, GANG_LOOK_AFTER_PART, 0,
 		false},
 	{"in the end, too", {ALL_ENDED}, 3, 0,
-		{AT(15, 10), FINISHED, .put = 3, .torn_later = true}, GANG_LOOK_AFTER_PART, 0, false},
+		{AT(15, 10), FINISHED, .given = 3, .lies = true, .torn_later = true}, GANG_LOOK_AFTER_PART, 0, false},
 	{"its part may lie there, and those that have ended are told that it goes on",
-		{ENDED(0, 0), ROUND(0, 15)}, 2, 0, {AT(20, 10), .put = 2}, GANG_SAY_GOES_ON, 0, false},
+		{ENDED(0, 0), ROUND(0, 15)}, 2, 0, {AT(20, 10), .given = 2, .lies = true}, GANG_SAY_GOES_ON, 0, false},
 	{"the same step, and its part may lie there", {ROUND(0, 20)}, 1, 0,
-		{AT(20, 10), .put = 1}, GANG_TAKE, 0, false},
+		{AT(20, 10), .given = 1, .lies = true}, GANG_LOOK_AFTER_PART, 0, false},
 	{"the first from there on", {AHEAD(0, 15)}, 1, 0, {AT(20, 10)}, GANG_TAKE, 0, false},
 	{"exactly there", {AHEAD(0, 20)}, 1, 0, {AT(20, 10)}, GANG_TAKE, 0, false},
 	{"the second from there on", {AHEAD(0, 10)}, 1, 0, {AT(20, 10)}, GANG_LEAVE_OUT, 20, false},
@@ -303,7 +304,7 @@ static const struct rounds_row rows[] = {
 		{AT(20, 10), LACKS}, GANG_WAIT, 0, false},
 	{"begun before it, and its round was open before: the part that was put stays",
 		{ROUND(2, 20), GONE_AT(0, 20)}, 2, 0,
-		{AT(20, 10), LACKS, .put = 1}, GANG_LOOK_AFTER_PART, 0, false},
+		{AT(20, 10), LACKS, .given = 1, .lies = true}, GANG_LOOK_AFTER_PART, 0, false},
 	{"without a step, begun before it", {GONE_AT(0, -1), ROUND(1, -1)}, 2, 0,
 		{AT(-1, -1), LACKS}, GANG_LEAVE_OUT, -1, false},
 	{"without a step, begun after it", {GONE_AT(0, -1), ROUND(1, -1)}, 2, 0,
@@ -317,7 +318,7 @@ static const struct rounds_row rows[] = {
 	{"in the end, what lies beside", {GONE_AT(0, 10), ENDED_MORE(1), ENDED_MORE(2)},
 		3, 0, {NONE, FINISHED}, GANG_GIVE_BESIDE, 0, false},
 	{"one has, and its own part may lie there", {ROUND(2, 20), GONE(0)}, 2, 0,
-		{AT(20, 10), .put = 1}, GANG_TAKE, 0, false},
+		{AT(20, 10), .given = 1, .lies = true}, GANG_LOOK_AFTER_PART, 0, false},
 	{"one has, after this one gave", {ROUND(2, 20), GONE(0)}, 2, 0,
 		{AT(20, 10), GAVE(1)}, GANG_WAIT, 0, false},
 	{"it leaves alone, and trains on until then", {ALONE(1), ROUND(0, 30)}, 2, 0,
@@ -739,7 +740,7 @@ static void test_which_round_is_in_doubt(void **state)
 		if (of[i].given > 0)
 			gang_here_note_part(&here, of[i].given, 2, 20, false);
 		/* As after a save that has failed. */
-		here.given = 0;
+		here.lies = true;
 		here.durable = of[i].durable;
 		if (gang_here_in_doubt(&view, &here) != of[i].doubt)
 			fail_msg("%s: %u", of[i].what, gang_here_in_doubt(&view, &here));

@@ -510,7 +510,7 @@ static void check_answers(const struct simulated_gang *gang, const struct simula
 	assert_true(after);
 }
 
-/* The snapshot has the first part that was put, of this save or of one before it. */
+/* The snapshot has the part that was put, whatever its save has ended with. */
 static void note_fate(struct simulated_gang *gang, struct simulated_member *m, uint32_t round)
 {
 	const struct part *part = &gang->parts[round][m->here.member];
@@ -555,9 +555,9 @@ static bool fails(struct simulated_gang *gang, struct simulated_member *m)
 {
 	if (!gang->failures || draw(gang, 60) > 0)
 		return false;
-	gang_here_note_part_ended(&m->here, m->taking,
-				  m->given || gang->parts[m->taking][m->here.member].there);
-	m->here.given = 0;
+	m->here.lies = m->given;
+	if (!m->given)
+		m->here.given = 0;
 	m->taking = 0;
 	return true;
 }
@@ -571,10 +571,6 @@ static void end_waiting(struct simulated_gang *gang, struct simulated_member *m,
 	if (!gang->committed[round])
 		return;
 	assert_true(gang->parts[round][index].there);
-	if (gang->parts[round][index].generation != m->part.generation) {
-		note_fate(gang, m, round);
-		return;
-	}
 	gang_view_committed(&m->view, round);
 	if (m->part.empty) {
 		m->here.learned = true;
@@ -596,7 +592,6 @@ static void save_part(struct simulated_gang *gang, struct simulated_member *m, u
 		m->taken_ms = 0;
 		if (gang->layout == ALL_SAVE_ALL_THE_TIME && !m->part.empty &&
 		    m->part.generation != m->here.generation) {
-			gang_here_note_part_ended(&m->here, m->taking, false);
 			if (m->part.older)
 				gang_here_forget_step(&m->here, m->part.step);
 			m->here.given = 0;
@@ -610,8 +605,8 @@ static void save_part(struct simulated_gang *gang, struct simulated_member *m, u
 	if (!m->given && gang->now_ms >= m->part_ms) {
 		m->given = true;
 		m->part.there = true;
-		if (!gang->parts[m->taking][index].there)
-			gang->parts[m->taking][index] = m->part;
+		assert_false(gang->parts[m->taking][index].there);
+		gang->parts[m->taking][index] = m->part;
 		try_commit(gang, m, m->taking);
 	}
 	if (!m->given || m->taking == 0 || gang->now_ms < m->poll_ms)
@@ -750,8 +745,8 @@ static void say_last_word(struct simulated_gang *gang, struct simulated_member *
 		return;
 	}
 	m->taking = 0;
-	m->here.put = part->there || draw(gang, 2) ? round : 0;
-	m->here.given = 0;
+	m->here.given = part->there || (m->here.given == round && draw(gang, 2)) ? round : 0;
+	m->here.lies = true;
 	m->here.unable = round;
 	m->here.unable_reason = "its time is over";
 	decision = gang_rounds_decide(&m->view, &m->here);
@@ -759,7 +754,7 @@ static void say_last_word(struct simulated_gang *gang, struct simulated_member *
 		part->is_void |= !part->there && !gang->committed[round];
 		part->there |= part->is_void;
 		note_fate(gang, m, round);
-		m->here.given = part->is_void ? 0 : round;
+		m->here.lies = false;
 		decision = gang_rounds_decide(&m->view, &m->here);
 	}
 	if (decision.action == GANG_LEAVE_OUT)

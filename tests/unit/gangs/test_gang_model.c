@@ -194,8 +194,33 @@ static void forget_old(struct storage *storage)
 	(void)storage_forget(storage, &request, &result, NULL, NULL);
 }
 
+/* What has become of a part that lies there: true once that is known, or nobody is left to give
+ * another one. */
+static bool look_after_part(struct model_machine *machine, struct storage *storage,
+			    struct snapshot_id id, struct told *mine)
+{
+	for (unsigned i = 0; !machine->dead; i++) {
+		bool alone = model.machines[1 - machine->index].done;
+		enum gang_part_fate fate = GANG_FATE_LIES;
+		struct err err;
+
+		if (storage_gang_look_after_part(storage, id, &fate, NULL, &err) < 0) {
+			if (i > TRIES)
+				return false;
+			continue;
+		}
+		mine->told = fate == GANG_FATE_COMMITTED;
+		mine->over = fate == GANG_FATE_VOID;
+		if (fate != GANG_FATE_LIES || alone)
+			return true;
+		if (cancel_sleep(NULL, 1, &err) < 0)
+			return false;
+	}
+	return false;
+}
+
 /* Until it is known what became of the round: true, and not otherwise. Each of the first tries has
- * another generation of the files. */
+ * another generation of the files; one whose part may lie there is the last. */
 static bool take_round(struct model_machine *machine, struct storage *storage, unsigned round,
 		       struct snapshot_id *newest)
 {
@@ -212,22 +237,24 @@ static bool take_round(struct model_machine *machine, struct storage *storage, u
 		struct err err = {0};
 		int failed = save_once(storage, id, *newest, member, step, generation, &save,
 				       &result, &err);
+		bool known = true;
 
 		if (machine->dead)
 			return false;
-		if (failed == 0) {
-			*mine = (struct told){.told = true, .generation = generation};
+		*mine = (struct told){.told = failed == 0, .generation = generation};
+		if (failed && result.gang_fate == GANG_FATE_LIES && !result.gang_put) {
+			if (model.events == 0)
+				model_wrong("round %u failed for no reason: %s", round, err.text);
+			continue;
+		}
+		if (failed && result.gang_fate == GANG_FATE_LIES)
+			known = look_after_part(machine, storage, id, mine);
+		else if (failed)
+			/* Whoever has died may have committed it. */
+			mine->over = model.deaths == 0;
+		if (known && mine->told)
 			*newest = id;
-			return true;
-		}
-		if (result.gang_fate != GANG_FATE_LIES) {
-			/* A try before may have put what was committed; and whoever has died may
-			 * have committed it. */
-			mine->over = i == 0 && model.deaths == 0;
-			return true;
-		}
-		if (model.events == 0)
-			model_wrong("round %u failed for no reason: %s", round, err.text);
+		return known;
 	}
 	return false;
 }

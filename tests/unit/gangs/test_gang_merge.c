@@ -1,5 +1,5 @@
 /* One directory out of the parts of all members. */
-#include "storage/format/gang_manifest.h"
+#include "storage/gangs/gangs.h"
 
 #include "base/cleanup.h"
 
