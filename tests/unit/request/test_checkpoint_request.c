@@ -95,6 +95,7 @@ static void test_a_signal_was_sent_before_the_process_got_it(void **state)
 		.method = REQUEST_SIGNAL,
 		.signal = SIGTERM,
 		.whom = PROFILE_TARGET_ALL,
+		.patience_ms = RANK_PROGRESS_PATIENCE_MS,
 		.sending = on_sending,
 		.sent = on_asked,
 		.failed = on_failed,
