@@ -14,8 +14,8 @@
  *
  *	step.c			the table of events, and their names; step.h: what these files share
  *	stopping.c		the job's life as a table; a notice and what follows: the time, the
- *				plan, SIGTERM, SIGKILL
- *	deferring.c		a SIGTERM that waits for a save; a directory that settles
+ *				plan, a SIGTERM that waits for a save, a directory that settles,
+ *				SIGTERM, SIGKILL
  *	asking.c		who asked for a checkpoint, and what each of them is told
  *	saving.c		checkpoints become snapshots
  *	durable.c		what came of them; after the job's end, the last one
@@ -292,10 +292,8 @@ bool job_can_request_or_signal(const struct job_rules *rules, const struct job_v
 bool job_is_asking(const struct job_model *model);
 /* The newest asking was a SIGTERM. */
 bool job_asked_by_sigterm(const struct job_model *model, const struct job_rules *rules);
-/* The main process may end and leave the job to the processes that it has started. */
-bool job_may_be_left(const struct job_model *model);
-/* Files of a checkpoint that is being written may be uploaded. */
-bool job_may_upload_early(const struct job_model *model);
+/* It has an attempt in the store, which no other one has taken over. */
+bool job_can_save(const struct job_model *model);
 /* What a preemption would cost now. */
 struct preemption_facts job_forecast(const struct job_model *model, const struct job_rules *rules,
 				     const struct job_view *view);

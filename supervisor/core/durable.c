@@ -73,9 +73,7 @@ static void on_durable_without_newest(const struct step *step,
 
 	note_store_works(step, snapshot);
 	if (snapshot->checkpoint.written_ms > model->durable.written_ms) {
-		model->durable.written_ms = snapshot->checkpoint.written_ms;
-		model->durable.step = snapshot->checkpoint.step;
-		model->durable.reported_step = snapshot->checkpoint.reported_step;
+		set_durable(model, &snapshot->checkpoint);
 		model->durable.as_of_start = false;
 	}
 	/* Of a gang it is the newest that all members have, and the next round may be of a later

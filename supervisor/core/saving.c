@@ -25,14 +25,9 @@ bool job_has_running_tail(const struct job_model *model, const struct job_view *
 	return generation > model->snapshots.durable_running;
 }
 
-static bool can_save(const struct job_model *model)
+bool job_can_save(const struct job_model *model)
 {
 	return model->attempt == ATTEMPT_CLAIMED && !model->snapshots.superseded;
-}
-
-bool job_may_upload_early(const struct job_model *model)
-{
-	return can_save(model);
 }
 
 /* --- an attempt is taken --- */
@@ -106,7 +101,7 @@ void begin_snapshot_now(const struct step *step)
 	/* After the job's end also the one of the start. */
 	bool any = model->any_complete || model->state == JOB_UPLOADING;
 
-	if (can_save(model) && any && !model->snapshots.in_flight &&
+	if (job_can_save(model) && any && !model->snapshots.in_flight &&
 	    model->due_ms[TIMER_RETRY] == CLOCK_NEVER)
 		begin_snapshot(step);
 }
@@ -158,7 +153,7 @@ void pace_snapshots(const struct step *step)
 	};
 	int64_t wait_ms = snapshot_pacing_wait_ms(&model->snapshots.pacer, &facts);
 
-	if (!can_save(model) || model->snapshots.in_flight ||
+	if (!job_can_save(model) || model->snapshots.in_flight ||
 	    model->due_ms[TIMER_RETRY] != CLOCK_NEVER)
 		return;
 	if (wait_ms == 0)

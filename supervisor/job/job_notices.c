@@ -274,7 +274,8 @@ static bool adopt_detached(struct job *job)
 {
 	pid_t writers[WRITERS_MOST], ended = job->child.pid;
 	struct detachment detachment = {
-		.told_to_end = !job_may_be_left(&job->model),
+		/* A command that was told to end has ended; what is left of it is ended too. */
+		.told_to_end = job->model.state != JOB_RUNNING,
 		.expected = job->expected != EXPECT_NOTHING,
 		.wrote = job->reports.save_place.saved_here,
 		.writers = writers,

@@ -118,13 +118,9 @@ static int open_parts(struct job *job, struct err *err)
 		return err_set(err, ERR_INVALID, "not started: %s", refused);
 
 	job->message.path = job->options->termination_log;
-	if (loop_init(&job->loop, err) < 0 || cancel_init(&job->cancel, err) < 0)
-		return -1;
-	if (signals_open(&job->signals, &job->loop, job_on_signal, job, err) < 0)
-		return err_wrap(err, "signals");
-	if (workers_new(&job->loop, 1, &job->workers, err) < 0)
-		return err_wrap(err, "worker");
-	if (job_open_observers(job, err) < 0)
+	if (loop_init(&job->loop, err) < 0 || cancel_init(&job->cancel, err) < 0 ||
+	    signals_open(&job->signals, &job->loop, job_on_signal, job, err) < 0 ||
+	    workers_new(&job->loop, 1, &job->workers, err) < 0 || job_open_observers(job, err) < 0)
 		return -1;
 	if (event_log_open(&job->events, job->options->events, &why) < 0)
 		report_our_failure(&job->reports, "no event log is written", &why);
@@ -203,17 +199,12 @@ static json_t *attempt_record_json(const struct job *job)
 #define SOURCES_MOST_MS 30000
 #define SOURCES_POLL_MS 20
 
-/* "aws" is in "file:/run/notice,aws"; auto names none. */
+/* "aws" is in "file:/run/notice,aws". */
 static bool is_named(const char *list, const char *source)
 {
-	size_t length = strlen(source);
+	auto_free char *pattern = text_format("(^|,)%s(,|:|$)", source);
 
-	for (const char *word = list; word; word = strchr(word, ',')) {
-		word += *word == ',';
-		if (strncmp(word, source, length) == 0 && strchr(",:", word[length]))
-			return !text_equal(source, "auto");
-	}
-	return false;
+	return text_matches(list, pattern);
 }
 
 /* Under --strict, before anything is claimed: why a notice source that was named cannot work here.
@@ -378,16 +369,9 @@ void job_note_child(struct job *job)
 	session_note(&job->session, SESSION_PROCESS, process_identity(job->child.pid));
 }
 
-/* By the text: one that is written in two ways is warned of once too seldom. */
-static bool is_same_store(const char *a, const char *b)
-{
-	auto_free char *first = storage_directory(a), *second = storage_directory(b);
-
-	return first && second ? text_equal(first, second) : text_equal(a, b);
-}
-
-/* It concerns the runs of the same job in the same store: they would go on from less than it has
- * saved. One of another job has to do with none of it, and a directory that it holds is locked. */
+/* It concerns the runs of the same job in the same store, by its text: they would go on from less
+ * than it has saved. One of another job has to do with none of it, and a directory that it holds is
+ * locked. */
 static void warn_of_orphans(const struct job *job)
 {
 	auto_(session_list_release) struct session_list orphans = {0};
@@ -396,7 +380,7 @@ static void warn_of_orphans(const struct job *job)
 	for (size_t i = 0; i < orphans.count; i++) {
 		const struct session_info *orphan = &orphans.items[i];
 
-		if (!*orphan->store || !job->store || is_same_store(orphan->store, job->store))
+		if (!*orphan->store || !job->store || text_equal(orphan->store, job->store))
 			log_warn("an earlier run of job %s, whose supervisor was killed, still "
 				 "runs here (process %d), and is not saved: end it",
 				 orphan->job, (int)orphan->job_pid);

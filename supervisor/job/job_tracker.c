@@ -2,7 +2,6 @@
 #include "job.h"
 
 #include "base/cleanup.h"
-#include "base/held_directory.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -149,24 +148,11 @@ static void on_sigterm_held(void *arg, pid_t pid, pid_t sender, int64_t had_ms)
 	sigterm_hold_add(&job->sigterm_hold, pid, sender, job_has_sent_sigterm(job, pid, had_ms));
 }
 
-/* Is the watched directory a link by now, and the file below what it leads to? */
-static bool is_below_watched(const struct job *job, const char *path)
-{
-	auto_free char *watched = held_directory_resolve(job->workspace.directory, NULL);
-	auto_free char *real = NULL;
-
-	if (!watched || text_equal(watched, job->workspace.directory))
-		return false;
-	real = held_directory_resolve(path, NULL);
-	return real && path_set_is_below(real, watched);
-}
-
 static void on_saved_elsewhere(void *arg, const char *path)
 {
 	struct job *job = arg;
 
-	if (!is_below_watched(job, path))
-		save_place_note_elsewhere(&job->reports, path);
+	save_place_note_elsewhere(&job->reports, path);
 }
 
 void job_start_tracker(struct job *job)

@@ -335,32 +335,6 @@ static bool was_asked(const struct rank_criteria *criteria, const struct process
 	return false;
 }
 
-static void explain_no_target(const struct facts *facts, bool others,
-			      struct rank_selection *selection)
-{
-	char name[SIGNAL_NAME_SIZE];
-
-	signal_name_format(facts->criteria->signal, name);
-	if (others) {
-		snprintf(selection->reason, sizeof(selection->reason),
-			 "only rank 0 may be asked, and no rank 0 on this machine catches %s",
-			 name);
-		return;
-	}
-	for (size_t i = 0; i < facts->tree->count; i++) {
-		const struct process *process = &facts->tree->processes[i];
-
-		if (facts->rows[i].role != ROLE_LAUNCHER || !facts->rows[i].catches_signal)
-			continue;
-		snprintf(selection->reason, sizeof(selection->reason),
-			 "only the launcher %s (pid %d) catches %s, and it must not be asked",
-			 process->comm, (int)process->pid, name);
-		return;
-	}
-	snprintf(selection->reason, sizeof(selection->reason),
-		 "no process of the job catches %s yet", name);
-}
-
 static void choose_processes(struct facts *facts)
 {
 	choose_ranks(facts);
@@ -380,6 +354,7 @@ void rank_selection_make(const struct process_tree *tree, const struct rank_crit
 	bool all = criteria->whom == PROFILE_TARGET_ALL;
 	auto_free struct row *rows = memory_new((tree->count + 1) * sizeof(*rows));
 	struct facts facts = {tree, criteria, rows};
+	char name[SIGNAL_NAME_SIZE];
 	size_t candidates;
 
 	*selection = (struct rank_selection){0};
@@ -404,8 +379,13 @@ void rank_selection_make(const struct process_tree *tree, const struct rank_crit
 	selection->expected = all ? count_ranks(&facts) : 1;
 	if (selection->expected < selection->count + criteria->asked_count)
 		selection->expected = selection->count + criteria->asked_count;
-	if (selection->count == 0)
-		explain_no_target(&facts, candidates > 0 && !all, selection);
+	if (selection->count > 0)
+		return;
+	snprintf(selection->reason, sizeof(selection->reason),
+		 candidates > 0 && !all
+			 ? "only rank 0 may be asked, and no rank 0 on this machine catches %s"
+			 : "no process of the job that may be asked catches %s yet",
+		 signal_name_format(criteria->signal, name));
 }
 
 void rank_selection_release(struct rank_selection *selection)
