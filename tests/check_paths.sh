@@ -37,7 +37,7 @@ supervisor/monitor/(shared_file|(shim|left)_channel)\.c | .*                    
 supervisor/control/.*                                 | .*                       | the same
 supervisor/frameworks/lightning_slurm\.c              | .*                       | the same
 supervisor/frameworks/profile\.c                      | file_read|stat           | the script of the command
-supervisor/scheduler/termination_message\.c           | access|file_is_directory | fixed paths of Kubernetes and SageMaker
+supervisor/scheduler/outcome\.c           | access|file_is_directory | fixed paths of Kubernetes and SageMaker
 supervisor/process/.*                                 | .*                       | /proc, and the program that is run
 supervisor/doctor/.*                                  | file_read                | looks at this machine
 supervisor/drill/.*                                   | .*                       | a sandbox of its own

@@ -1,5 +1,5 @@
 /*
- * A notice, and what follows. The time that is left is divided (planning/deadline_budget.c), and
+ * A notice, and what follows. The time that is left is divided (planning/planning.c), and
  * spent on certainty: a job is not ended while a save is under way, or due in time.
  *
  * Who sends SIGTERM waits for the end. If no process of the job handles it, it would tear the save
@@ -329,7 +329,7 @@ static bool may_forward(const struct step *step)
 }
 
 /* A job that cannot be asked has trained on, at a notice that is no SIGTERM, and the last moment to
- * wait for a save that has not begun is over (deadline_budget.c). The best moment to end it is
+ * wait for a save that has not begun is over (planning.c). The best moment to end it is
  * right after this one: any later one loses work, and may tear the next save. */
 void end_after_save(const struct step *step)
 {

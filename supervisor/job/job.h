@@ -13,8 +13,8 @@
  *     and posts STOP_ANNOUNCED. A SIGTERM: job_on_signal() posts SIGNAL; the core says
  *     TAKE_FOR_NOTICE.
  *  2  STOP_ANNOUNCED -> core/stopping.c: live() asks the table of the job's life, which says
- *     request_at_notice(): the time is divided (planning/deadline_budget.c), the plan is made
- *     (planning/deadline_budget.c), and the job is asked, at once or after an upload.
+ *     request_at_notice(): the time is divided (planning/planning.c), the plan is made
+ *     (planning/planning.c), and the job is asked, at once or after an upload.
  *     The cases of runner.c: HURRY_STORE, SET_COMMIT_DEADLINE, HOLD_SIGTERM, ASK,
  *     TELL_NEXT_ATTEMPT.
  *  3  ASK -> request/checkpoint_request.c finds the processes and signals them; runner.c
@@ -22,7 +22,7 @@
  *  4  The job writes. completion/tracker.c sees it through inotify and the shim; job_tracker.c
  *     posts SAVE_STARTED, and COMPLETE when the checkpoint is complete (COMPLETENESS.md).
  *  5  COMPLETE -> core/saving.c: on_complete() has the clients told, and the snapshot begun when
- *     it is due (planning/save_pace.c): TAKE_SNAPSHOT -> upload/snapshot_queue.c ->
+ *     it is due (planning/planning.c): TAKE_SNAPSHOT -> upload/snapshot_queue.c ->
  *     storage/snapshots/snapshot_save.c on its thread: opens all files, sends them, commits.
  *  6  When the directory has settled (TIMER_SETTLING), core/stopping.c tells the job to end:
  *     TERMINATE, RELEASE_SIGTERM -> process/child.c.

@@ -1,13 +1,14 @@
 /*
  * supervisor/scheduler/: the contract with whoever runs us. In: the name of the job. Out: the
  * outcome, the exit code, the termination message, the requeue. The decisions are PURE;
- * slurm_deadline_query() and slurm_requeue_run() run scontrol, termination_message.c writes a file.
+ * slurm_deadline_query() and slurm_requeue_run() run scontrol, termination_message_tell() writes a
+ *file.
  *
  *	outcome.c		how the run ended, and the exit code that says so; read it first.
  *				Maps the exit code for one scheduler (--exit-policy); which signals
- *				of its scheduler announce the end of this job
+ *				of its scheduler announce the end of this job. Why it ended, for
+ *Kubernetes and SageMaker
  *	job_name.c		which job this is, so that the next machine finds its snapshots
- *	termination_message.c	why the job ended, for Kubernetes and SageMaker
  *	slurm.c			asks scontrol about the job that this process is in, on a thread
  *				when the job ends; should a preempted job requeue itself? does it
  */
@@ -205,7 +206,7 @@ const char *job_name_element(job_name_getenv_fn get, void *arg, const char **adv
 /* ERR_INVALID: no job can have that name. */
 int job_name_check(const char *name, struct err *err);
 
-/* --- termination_message.c --- */
+/* --- the termination message --- */
 
 /*
  * The message that a scheduler shows for an ended container: Kubernetes' terminationMessagePath
