@@ -218,9 +218,6 @@ struct job_view job_look(const struct job *job, bool about_stop);
 void job_release_runner(struct job *job);
 /* After the launch: how this job is asked. */
 void job_prepare_requests(struct job *job);
-/* The processes that wrote checkpoints last; the first *savers of them have written to a save that
- * is complete, or there is none yet. */
-size_t job_list_writers(void *job, pid_t *pids, size_t most, size_t *savers);
 /* The newest request was sent to `pid` as a SIGTERM, later than `since_ms`. Of one that the process
  * has got since then, that is not so: the time is taken before the signal is sent. */
 bool job_has_sent_sigterm(const struct job *job, pid_t pid, int64_t since_ms);

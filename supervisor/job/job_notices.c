@@ -262,11 +262,12 @@ static void judge_last_files(struct job *job, const struct job_event *event)
  * of the last checkpoint alone, or a daemon with a file open. */
 static size_t list_idle_writers(struct job *job, pid_t pids[WRITERS_MOST])
 {
-	size_t savers, kept = 0, count = job_list_writers(job, pids, WRITERS_MOST, &savers);
+	const struct recent_writers *known = job->tracker ? tracker_writers(job->tracker) : NULL;
+	size_t kept = 0;
 
-	for (size_t i = 0; i < count; i++)
-		if (!open_files_is_holder(job->workspace.directory, pids[i]))
-			pids[kept++] = pids[i];
+	for (size_t i = 0; known && i < known->count && kept < WRITERS_MOST; i++)
+		if (!open_files_is_holder(job->workspace.directory, known->items[i].pid))
+			pids[kept++] = known->items[i].pid;
 	return kept;
 }
 

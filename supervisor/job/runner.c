@@ -181,14 +181,6 @@ static void tell_clients(struct job *job, json_t *reply)
 	json_decref(reply);
 }
 
-static json_t *ranks_json(const struct job *job)
-{
-	bool asking = job_is_asking(&job->model);
-
-	return rank_progress_json(&job->ask, asking, !asking && job->model.asking.answered,
-				  clock_monotonic_ms());
-}
-
 static json_t *status_json(const struct job *job, enum run_look look)
 {
 	struct progress_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
@@ -200,7 +192,7 @@ static json_t *status_json(const struct job *job, enum run_look look)
 	json_object_set(status, "labels", job->options->labels);
 	json_object_set_new(status, "sources", notice_format_sources_json(job->watch));
 	if (job->ask.asked_count > 0)
-		json_object_set_new(status, "rank_progress", ranks_json(job));
+		json_object_set_new(status, "rank_progress", rank_progress_json(&job->ask));
 	if (gang_feed_is_running(&job->in_gang.feed))
 		json_object_set_new(status, "gang", gang_feed_status(&job->in_gang.feed));
 	return status;
@@ -380,7 +372,7 @@ static void on_rank_news(void *arg, const char *line)
 {
 	struct job *job = arg;
 	const struct checkpoint_request *asked = &job->ask;
-	json_t *reply = ranks_json(job);
+	json_t *reply = rank_progress_json(&job->ask);
 
 	event_log_add(&job->events, "rank_progress", "{s:s, s:I, s:I, s:I}", "text", line, "asked",
 		      (json_int_t)asked->asked_count, "expected", (json_int_t)asked->expected,
@@ -393,28 +385,6 @@ static void on_request_failed(void *arg, const char *why)
 {
 	job_post_with(arg, (struct job_event){.kind = JOB_EV_CANNOT_ASK}, text_copy(why),
 		      control_failure(why));
-}
-
-/* Has it written to a save that is complete? Before there is any, nobody has. */
-static bool has_saved(const struct job *job, const struct recent_writer *writer)
-{
-	return !job->model.any_complete || writer->first_ms <= job->model.newest.completed_ms;
-}
-
-size_t job_list_writers(void *arg, pid_t *pids, size_t most, size_t *savers)
-{
-	struct job *job = arg;
-	const struct recent_writers *known = job->tracker ? tracker_writers(job->tracker) : NULL;
-	size_t count = 0;
-
-	*savers = 0;
-	for (int newcomers = 0; newcomers <= 1; newcomers++)
-		for (size_t i = 0; known && i < known->count && count < most; i++)
-			if (has_saved(job, &known->items[i]) != newcomers) {
-				pids[count++] = known->items[i].pid;
-				*savers += !newcomers;
-			}
-	return count;
 }
 
 static void end_flag(struct job *job, bool answered)
@@ -462,12 +432,12 @@ void job_prepare_requests(struct job *job)
 		.environment = (const char *const *)job->environment.pairs,
 		.page = job->tracker ? tracker_page(job->tracker) : NULL,
 		.tracker = job->tracker,
+		.model = &job->model,
 		.patience_ms = RANK_PROGRESS_PATIENCE_MS + (profile ? profile->patience_ms : 0),
 		.sending = on_request_sending,
 		.sent = on_request_sent,
 		.failed = on_request_failed,
 		.news = on_rank_news,
-		.writers = job_list_writers,
 		.arg = job,
 	};
 }

@@ -226,19 +226,23 @@ static size_t count_ranks(const struct facts *facts)
 
 /* --- jobs without ranks in the environment --- */
 
-static bool is_writer(const struct rank_criteria *criteria, size_t from, size_t to, pid_t pid)
+static const struct recent_writer *find_writer(const struct rank_criteria *criteria, pid_t pid)
 {
-	for (size_t i = from; i < to; i++)
-		if (criteria->writers[i] == pid)
-			return true;
-	return false;
+	const struct recent_writers *writers = criteria->writers;
+
+	for (size_t i = 0; writers && i < writers->count; i++)
+		if (writers->items[i].pid == pid)
+			return &writers->items[i];
+	return NULL;
 }
 
 /* Does it write, and has it begun with the save that is under way? What copies a checkpoint does.
  */
 static bool is_new_writer(const struct rank_criteria *criteria, pid_t pid)
 {
-	return is_writer(criteria, criteria->saver_count, criteria->writer_count, pid);
+	const struct recent_writer *writer = find_writer(criteria, pid);
+
+	return writer && writer->first_ms > criteria->saved_ms;
 }
 
 static void choose_savers(struct facts *facts)
@@ -246,8 +250,8 @@ static void choose_savers(struct facts *facts)
 	const struct rank_criteria *criteria = facts->criteria;
 
 	for (size_t i = 0; i < facts->tree->count; i++)
-		facts->rows[i].chosen = is_writer(criteria, 0, criteria->saver_count,
-						  facts->tree->processes[i].pid) &&
+		facts->rows[i].chosen = find_writer(criteria, facts->tree->processes[i].pid) &&
+					!is_new_writer(criteria, facts->tree->processes[i].pid) &&
 					may_be_asked(facts, i) && !is_below_chosen(facts, i);
 }
 
@@ -564,9 +568,11 @@ bool rank_progress_report(struct checkpoint_request *request, int64_t now_ms,
 	return true;
 }
 
-json_t *rank_progress_json(const struct checkpoint_request *request, bool asking, bool answered,
-			   int64_t now_ms)
+json_t *rank_progress_json(const struct checkpoint_request *request)
 {
+	bool asking = job_is_asking(request->model);
+	bool answered = !asking && request->model->asking.answered;
+	int64_t now_ms = clock_monotonic_ms();
 	size_t saving = rank_progress_saving(request);
 	char line[RANK_PROGRESS_LINE_SIZE];
 	json_t *ranks;
@@ -662,7 +668,6 @@ void rank_progress_follow(struct checkpoint_request *request, const struct rank 
 #define RETRY_MS 250
 /* The same for late ranks, which may never have a handler. */
 #define LATE_RANK_RETRY_MS 500
-#define WRITERS_MOST 256
 
 static void report_failure(struct checkpoint_request *request, const char *why)
 {
@@ -695,18 +700,17 @@ static int select_ranks(const struct checkpoint_request *request, pid_t child,
 			struct rank_selection *selection, struct err *err)
 {
 	auto_(process_tree_release) struct process_tree tree = {0};
-	pid_t writers[WRITERS_MOST];
 	struct rank_criteria criteria = {
 		.main_pid = child,
 		.signal = request->signal,
 		.whom = request->whom,
-		.writers = writers,
+		.writers = request->tracker ? tracker_writers(request->tracker) : NULL,
+		.saved_ms = request->model->any_complete ? request->model->newest.completed_ms
+							 : INT64_MAX,
 		.asked = request->asked,
 		.asked_count = request->asked_count,
 	};
 
-	criteria.writer_count =
-		request->writers(request->arg, writers, WRITERS_MOST, &criteria.saver_count);
 	/* The root is ourselves, because ranks whose launcher has died are our children. */
 	if (process_tree_read(getpid(), PROCESS_TREE_FULL, &tree, err) < 0)
 		return -1;

@@ -12,6 +12,7 @@
 #include "completion/completion.h"
 #include "core/core.h"
 #include "frameworks/frameworks.h"
+#include "monitor/monitor.h"
 #include "process/process.h"
 
 #include <jansson.h>
@@ -51,11 +52,10 @@ struct rank_criteria {
 	pid_t main_pid;
 	int signal;
 	enum profile_target whom;
-	/* Processes that have written checkpoints, first those that have saved by themselves
-	 * before; the others have begun with the save that is under way, as a copier does. May be
-	 * NULL. */
-	const pid_t *writers;
-	size_t saver_count, writer_count;
+	/* Processes that have written checkpoints. Who began later than `saved_ms` has not saved
+	 * before, but begun with the save that is under way, as a copier does. May be NULL. */
+	const struct recent_writers *writers;
+	int64_t saved_ms;
 	/* asked in this request already: no process of these ranks is selected again */
 	const struct rank *asked;
 	size_t asked_count;
@@ -105,6 +105,7 @@ struct checkpoint_request {
 	const char *const *environment; /* "NAME=value" for the command; borrowed */
 	struct progress_page *page;     /* has the flag; NULL: there is none */
 	struct tracker *tracker;        /* knows who writes; NULL: nobody does */
+	const struct job_model *model;  /* knows what is complete, and what was answered */
 	int64_t patience_ms;            /* a rank that writes nothing for so long counts as late */
 
 	/* The request is about to be sent: later writes of the job may answer it. A fast job
@@ -116,9 +117,6 @@ struct checkpoint_request {
 	/* The request could not be sent; `why` is a sentence. Called at most once for each request.
 	 * Further tries follow if they can succeed. */
 	void (*failed)(void *arg, const char *why);
-	/* Fills in the PIDs of processes that have written checkpoints; returns their number.
-	 * *savers: of these, the first ones have saved before (struct rank_criteria). */
-	size_t (*writers)(void *arg, pid_t *pids, size_t most, size_t *savers);
 	/* The ranks have reacted, or have not for long: `line` says so, and is logged already. */
 	void (*news)(void *arg, const char *line);
 	void *arg;
@@ -184,10 +182,8 @@ bool rank_progress_report(struct checkpoint_request *request, int64_t now_ms,
 			  char line[RANK_PROGRESS_LINE_SIZE]);
 /* Number of ranks that are saving. */
 size_t rank_progress_saving(const struct checkpoint_request *request);
-/* What `reprieve status` says of it: `asking`, the job is being asked; `answered`, it has saved.
- * Owned by the caller; NULL: none was asked. */
-json_t *rank_progress_json(const struct checkpoint_request *request, bool asking, bool answered,
-			   int64_t now_ms);
+/* What `reprieve status` says of it. Owned by the caller; NULL: none was asked. */
+json_t *rank_progress_json(const struct checkpoint_request *request);
 
 /* --- a SIGTERM that is held back --- */
 

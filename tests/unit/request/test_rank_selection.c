@@ -373,11 +373,13 @@ static void play(const struct scene *scene)
 	struct process processes[MOST];
 	struct process_tree tree = {.processes = processes};
 	auto_(rank_selection_release) struct rank_selection selection = {0};
+	struct recent_writers writers = {0};
 	struct rank_criteria criteria = {
 		.main_pid = MAIN,
 		.signal = scene->signal,
 		.whom = scene->whom,
-		.writers = scene->writers,
+		.writers = &writers,
+		.saved_ms = scene->is_new ? -1 : 0,
 		.asked = scene->asked,
 	};
 	size_t expected = 0;
@@ -386,9 +388,8 @@ static void play(const struct scene *scene)
 		fill(&scene->rows[tree.count], &processes[tree.count]);
 		tree.count++;
 	}
-	while (criteria.writer_count < 4 && scene->writers[criteria.writer_count])
-		criteria.writer_count++;
-	criteria.saver_count = scene->is_new ? 0 : criteria.writer_count;
+	for (; writers.count < 4 && scene->writers[writers.count]; writers.count++)
+		writers.items[writers.count].pid = scene->writers[writers.count];
 	while (criteria.asked_count < 3 && scene->asked[criteria.asked_count].pid)
 		criteria.asked_count++;
 	while (expected < 4 && scene->chosen[expected])
@@ -425,14 +426,12 @@ static void never_asks_one_that_would_die(void **state)
 		struct process processes[MOST];
 		struct process_tree tree = {.processes = processes, .count = MOST};
 		auto_(rank_selection_release) struct rank_selection selection = {0};
-		pid_t writers[2];
+		struct recent_writers writers = {.count = 2};
 		struct rank_criteria criteria = {
 			.main_pid = MAIN,
 			.signal = SIGUSR1,
 			.whom = (enum profile_target)(run % 3),
-			.writers = writers,
-			.saver_count = 2,
-			.writer_count = 2,
+			.writers = &writers,
 		};
 
 		for (int i = 0; i < MOST; i++) {
@@ -449,8 +448,8 @@ static void never_asks_one_that_would_die(void **state)
 				},
 				&processes[i]);
 		}
-		writers[0] = MAIN + (pid_t)(seed % MOST);
-		writers[1] = MAIN + (pid_t)((seed >> 16) % MOST);
+		writers.items[0].pid = MAIN + (pid_t)(seed % MOST);
+		writers.items[1].pid = MAIN + (pid_t)((seed >> 16) % MOST);
 		rank_selection_make(&tree, &criteria, &selection);
 		assert_true(criteria.whom == PROFILE_TARGET_ALL || selection.count <= 1);
 		assert_true(selection.count > 0 || selection.reason[0]);
