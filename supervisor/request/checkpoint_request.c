@@ -25,7 +25,7 @@ struct row {
 
 struct facts {
 	const struct process_tree *tree;
-	const struct rank_criteria *criteria;
+	const struct checkpoint_request *request;
 	struct row *rows; /* as tree->processes */
 };
 
@@ -46,7 +46,7 @@ static bool catches_signal(const struct process *process, int signal)
 
 static void derive_rows(struct facts *facts)
 {
-	const struct rank_criteria *criteria = facts->criteria;
+	const struct checkpoint_request *request = facts->request;
 
 	for (size_t i = 0; i < facts->tree->count; i++) {
 		const struct process *process = &facts->tree->processes[i];
@@ -57,11 +57,11 @@ static void derive_rows(struct facts *facts)
 
 		facts->rows[i] = (struct row){
 			.parent = parent,
-			.catches_signal = catches_signal(process, criteria->signal),
+			.catches_signal = catches_signal(process, request->signal),
 			.role = role,
 			/* A launcher beside the main process is one that it has handed its work
 			 * to, as podman does to conmon. */
-			.below_main = process->pid == criteria->main_pid ||
+			.below_main = process->pid == request->child ||
 				      (above ? above->below_main : role == ROLE_LAUNCHER),
 			.is_helper =
 				process_role_is_data_worker(process,
@@ -226,9 +226,9 @@ static size_t count_ranks(const struct facts *facts)
 
 /* --- jobs without ranks in the environment --- */
 
-static const struct recent_writer *find_writer(const struct rank_criteria *criteria, pid_t pid)
+static const struct recent_writer *find_writer(const struct checkpoint_request *request, pid_t pid)
 {
-	const struct recent_writers *writers = criteria->writers;
+	const struct recent_writers *writers = request->writers;
 
 	for (size_t i = 0; writers && i < writers->count; i++)
 		if (writers->items[i].pid == pid)
@@ -238,20 +238,20 @@ static const struct recent_writer *find_writer(const struct rank_criteria *crite
 
 /* Does it write, and has it begun with the save that is under way? What copies a checkpoint does.
  */
-static bool is_new_writer(const struct rank_criteria *criteria, pid_t pid)
+static bool is_new_writer(const struct checkpoint_request *request, pid_t pid)
 {
-	const struct recent_writer *writer = find_writer(criteria, pid);
+	const struct recent_writer *writer = find_writer(request, pid);
 
-	return writer && writer->first_ms > criteria->saved_ms;
+	return writer && writer->first_ms > request->saved_ms;
 }
 
 static void choose_savers(struct facts *facts)
 {
-	const struct rank_criteria *criteria = facts->criteria;
+	const struct checkpoint_request *request = facts->request;
 
 	for (size_t i = 0; i < facts->tree->count; i++)
-		facts->rows[i].chosen = find_writer(criteria, facts->tree->processes[i].pid) &&
-					!is_new_writer(criteria, facts->tree->processes[i].pid) &&
+		facts->rows[i].chosen = find_writer(request, facts->tree->processes[i].pid) &&
+					!is_new_writer(request, facts->tree->processes[i].pid) &&
 					may_be_asked(facts, i) && !is_below_chosen(facts, i);
 }
 
@@ -275,7 +275,7 @@ static void choose_topmost(struct facts *facts)
 	for (size_t i = 0; i < facts->tree->count; i++)
 		facts->rows[i].chosen =
 			facts->rows[i].below_main && may_be_asked(facts, i) &&
-			!is_new_writer(facts->criteria, facts->tree->processes[i].pid) &&
+			!is_new_writer(facts->request, facts->tree->processes[i].pid) &&
 			!process_role_catches_every_signal(&facts->tree->processes[i]) &&
 			!is_below_chosen(facts, i);
 }
@@ -288,7 +288,7 @@ static void choose_wrapper(struct facts *facts)
 		facts->rows[i].chosen =
 			facts->rows[i].below_main && facts->rows[i].catches_signal &&
 			!facts->rows[i].is_helper && facts->rows[i].role < ROLE_LAUNCHER &&
-			!is_new_writer(facts->criteria, facts->tree->processes[i].pid);
+			!is_new_writer(facts->request, facts->tree->processes[i].pid);
 		if (facts->rows[i].chosen)
 			return;
 	}
@@ -319,17 +319,17 @@ static void keep_lowest_rank(struct facts *facts)
 			best = (int)i;
 	}
 	if (best < 0 ||
-	    (facts->criteria->whom == PROFILE_TARGET_RANK_0 && rank_number(&processes[best]) > 0))
+	    (facts->request->whom == PROFILE_TARGET_RANK_0 && rank_number(&processes[best]) > 0))
 		return;
 	facts->rows[best].chosen = true;
 }
 
-static bool was_asked(const struct rank_criteria *criteria, const struct process *process)
+static bool was_asked(const struct checkpoint_request *request, const struct process *process)
 {
 	int64_t number = rank_number(process);
 
-	for (size_t i = 0; i < criteria->asked_count; i++) {
-		const struct rank *asked = &criteria->asked[i];
+	for (size_t i = 0; i < request->asked_count; i++) {
+		const struct rank *asked = &request->asked[i];
 
 		if (asked->pid == process->pid && asked->start_time == process->start_time)
 			return true;
@@ -352,18 +352,18 @@ static void choose_processes(struct facts *facts)
 		choose_wrapper(facts);
 }
 
-void rank_selection_make(const struct process_tree *tree, const struct rank_criteria *criteria,
+void rank_selection_make(const struct process_tree *tree, const struct checkpoint_request *request,
 			 struct rank_selection *selection)
 {
-	bool all = criteria->whom == PROFILE_TARGET_ALL;
+	bool all = request->whom == PROFILE_TARGET_ALL;
 	auto_free struct row *rows = memory_new((tree->count + 1) * sizeof(*rows));
-	struct facts facts = {tree, criteria, rows};
+	struct facts facts = {tree, request, rows};
 	char name[SIGNAL_NAME_SIZE];
 	size_t candidates;
 
 	*selection = (struct rank_selection){0};
 	derive_rows(&facts);
-	if (criteria->asked_count == 0)
+	if (request->asked_count == 0)
 		choose_processes(&facts);
 	else if (all)
 		choose_ranks(&facts);
@@ -374,22 +374,22 @@ void rank_selection_make(const struct process_tree *tree, const struct rank_crit
 	for (size_t i = 0; i < tree->count; i++) {
 		const struct process *process = &tree->processes[i];
 
-		if (facts.rows[i].chosen && !was_asked(criteria, process))
+		if (facts.rows[i].chosen && !was_asked(request, process))
 			selection->ranks[selection->count++] =
 				(struct rank){.pid = process->pid,
 					      .start_time = process->start_time,
 					      .number = rank_number(process)};
 	}
 	selection->expected = all ? count_ranks(&facts) : 1;
-	if (selection->expected < selection->count + criteria->asked_count)
-		selection->expected = selection->count + criteria->asked_count;
+	if (selection->expected < selection->count + request->asked_count)
+		selection->expected = selection->count + request->asked_count;
 	if (selection->count > 0)
 		return;
 	snprintf(selection->reason, sizeof(selection->reason),
 		 candidates > 0 && !all
 			 ? "only rank 0 may be asked, and no rank 0 on this machine catches %s"
 			 : "no process of the job that may be asked catches %s yet",
-		 signal_name_format(criteria->signal, name));
+		 signal_name_format(request->signal, name));
 }
 
 void rank_selection_release(struct rank_selection *selection)
@@ -696,25 +696,18 @@ static size_t signal_ranks(struct checkpoint_request *request, struct rank_selec
 	return sent;
 }
 
-static int select_ranks(const struct checkpoint_request *request, pid_t child,
-			struct rank_selection *selection, struct err *err)
+static int select_ranks(struct checkpoint_request *request, struct rank_selection *selection,
+			struct err *err)
 {
 	auto_(process_tree_release) struct process_tree tree = {0};
-	struct rank_criteria criteria = {
-		.main_pid = child,
-		.signal = request->signal,
-		.whom = request->whom,
-		.writers = request->tracker ? tracker_writers(request->tracker) : NULL,
-		.saved_ms = request->model->any_complete ? request->model->newest.completed_ms
-							 : INT64_MAX,
-		.asked = request->asked,
-		.asked_count = request->asked_count,
-	};
+	const struct job_model *model = request->model;
 
+	request->writers = request->tracker ? tracker_writers(request->tracker) : NULL;
+	request->saved_ms = model->any_complete ? model->newest.completed_ms : INT64_MAX;
 	/* The root is ourselves, because ranks whose launcher has died are our children. */
 	if (process_tree_read(getpid(), PROCESS_TREE_FULL, &tree, err) < 0)
 		return -1;
-	rank_selection_make(&tree, &criteria, selection);
+	rank_selection_make(&tree, request, selection);
 	return 0;
 }
 
@@ -725,7 +718,8 @@ bool checkpoint_request_finds(const struct checkpoint_request *request, pid_t ch
 	struct err err;
 
 	other.signal = signal;
-	return select_ranks(&other, child, &selection, &err) == 0 && selection.count > 0;
+	other.child = child;
+	return select_ranks(&other, &selection, &err) == 0 && selection.count > 0;
 }
 
 bool checkpoint_request_has_signalled(const struct checkpoint_request *request, pid_t pid,
@@ -746,7 +740,7 @@ static bool send_signal(struct checkpoint_request *request)
 	size_t sent;
 	struct err err;
 
-	if (select_ranks(request, request->child, &selection, &err) < 0) {
+	if (select_ranks(request, &selection, &err) < 0) {
 		report_failure(request, err.text);
 		return false;
 	}

@@ -47,20 +47,6 @@ struct rank {
 	bool writes; /* it, or a process that it started, wrote a checkpoint before it was asked */
 };
 
-struct rank_criteria {
-	/* the job's main process */
-	pid_t main_pid;
-	int signal;
-	enum profile_target whom;
-	/* Processes that have written checkpoints. Who began later than `saved_ms` has not saved
-	 * before, but begun with the save that is under way, as a copier does. May be NULL. */
-	const struct recent_writers *writers;
-	int64_t saved_ms;
-	/* asked in this request already: no process of these ranks is selected again */
-	const struct rank *asked;
-	size_t asked_count;
-};
-
 struct rank_selection {
 	/* in the order of the process tree; each has a handler for the signal */
 	struct rank *ranks;
@@ -71,23 +57,6 @@ struct rank_selection {
 	/* if count is 0: why, for the user */
 	char reason[160];
 };
-
-/*
- * `tree` has parents before their children. The first of these rules that finds a process is used:
- *   1. for each rank in the environment (RANK, MPI's rank, LOCAL_RANK), the topmost process that
- *      catches the signal;
- *   2. those that have saved before and catch it, and processes beside them that run the same
- *      script;
- *   3. from the main process downwards, and from a launcher beside it, the first that catch it;
- *   4. the topmost shell or other wrapper that catches it.
- * Launchers, copiers, DataLoader workers and, without a rank, writers that have not saved before
- * are never selected. `whom` may reduce the result to one rank. If `asked` is not empty, only ranks
- * of rule 1 are added that were not ready before.
- */
-void rank_selection_make(const struct process_tree *tree, const struct rank_criteria *criteria,
-			 struct rank_selection *selection);
-void rank_selection_release(struct rank_selection *selection);
-AUTO(struct rank_selection, rank_selection_release);
 
 /* What a line says of the ranks. */
 struct rank_counts {
@@ -123,8 +92,12 @@ struct checkpoint_request {
 
 	/* the members below are private, except `by_flag` and `asked` */
 	struct timer retry_timer, watch_timer;
-	pid_t child;
+	pid_t child; /* the job's main process */
 	pid_t command_pid;
+	/* Processes that have written checkpoints. Who began later than `saved_ms` has not saved
+	 * before, but begun with the save that is under way, as a copier does. May be NULL. */
+	const struct recent_writers *writers;
+	int64_t saved_ms;
 	/* ranks that got the signal in the newest request, also after its end; owned */
 	struct rank *asked;
 	size_t asked_count, expected;
@@ -136,6 +109,23 @@ struct checkpoint_request {
 	/* this request was sent by the flag */
 	bool by_flag;
 };
+
+/*
+ * `tree` has parents before their children. The first of these rules that finds a process is used:
+ *   1. for each rank in the environment (RANK, MPI's rank, LOCAL_RANK), the topmost process that
+ *      catches the signal;
+ *   2. those that have saved before and catch it, and processes beside them that run the same
+ *      script;
+ *   3. from the main process downwards, and from a launcher beside it, the first that catch it;
+ *   4. the topmost shell or other wrapper that catches it.
+ * Launchers, copiers, DataLoader workers and, without a rank, writers that have not saved before
+ * are never selected. `whom` may reduce the result to one rank. If `asked` is not empty, only ranks
+ * of rule 1 are added that were not ready before.
+ */
+void rank_selection_make(const struct process_tree *tree, const struct checkpoint_request *request,
+			 struct rank_selection *selection);
+void rank_selection_release(struct rank_selection *selection);
+AUTO(struct rank_selection, rank_selection_release);
 
 /* Sends a new request. The caller has set all members of `request` down to `arg`. `child`:
  * the job's main process. Reads /proc: some 20 us for each process of the machine. */

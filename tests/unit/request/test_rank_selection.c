@@ -374,13 +374,13 @@ static void play(const struct scene *scene)
 	struct process_tree tree = {.processes = processes};
 	auto_(rank_selection_release) struct rank_selection selection = {0};
 	struct recent_writers writers = {0};
-	struct rank_criteria criteria = {
-		.main_pid = MAIN,
+	struct checkpoint_request request = {
+		.child = MAIN,
 		.signal = scene->signal,
 		.whom = scene->whom,
 		.writers = &writers,
 		.saved_ms = scene->is_new ? -1 : 0,
-		.asked = scene->asked,
+		.asked = (struct rank *)scene->asked,
 	};
 	size_t expected = 0;
 
@@ -390,11 +390,11 @@ static void play(const struct scene *scene)
 	}
 	for (; writers.count < 4 && scene->writers[writers.count]; writers.count++)
 		writers.items[writers.count].pid = scene->writers[writers.count];
-	while (criteria.asked_count < 3 && scene->asked[criteria.asked_count].pid)
-		criteria.asked_count++;
+	while (request.asked_count < 3 && scene->asked[request.asked_count].pid)
+		request.asked_count++;
 	while (expected < 4 && scene->chosen[expected])
 		expected++;
-	rank_selection_make(&tree, &criteria, &selection);
+	rank_selection_make(&tree, &request, &selection);
 	print_message("%s: %zu chosen (%s)\n", scene->name, selection.count, selection.reason);
 	assert_int_equal(selection.count, expected);
 	for (size_t i = 0; i < expected; i++)
@@ -427,8 +427,8 @@ static void never_asks_one_that_would_die(void **state)
 		struct process_tree tree = {.processes = processes, .count = MOST};
 		auto_(rank_selection_release) struct rank_selection selection = {0};
 		struct recent_writers writers = {.count = 2};
-		struct rank_criteria criteria = {
-			.main_pid = MAIN,
+		struct checkpoint_request request = {
+			.child = MAIN,
 			.signal = SIGUSR1,
 			.whom = (enum profile_target)(run % 3),
 			.writers = &writers,
@@ -450,8 +450,8 @@ static void never_asks_one_that_would_die(void **state)
 		}
 		writers.items[0].pid = MAIN + (pid_t)(seed % MOST);
 		writers.items[1].pid = MAIN + (pid_t)((seed >> 16) % MOST);
-		rank_selection_make(&tree, &criteria, &selection);
-		assert_true(criteria.whom == PROFILE_TARGET_ALL || selection.count <= 1);
+		rank_selection_make(&tree, &request, &selection);
+		assert_true(request.whom == PROFILE_TARGET_ALL || selection.count <= 1);
 		assert_true(selection.count > 0 || selection.reason[0]);
 		for (size_t i = 0; i < selection.count; i++) {
 			const struct process *process = &processes[selection.ranks[i].pid - MAIN];
