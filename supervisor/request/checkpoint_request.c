@@ -388,7 +388,7 @@ void rank_selection_make(const struct process_tree *tree, const struct checkpoin
 	snprintf(selection->reason, sizeof(selection->reason),
 		 candidates > 0 && !all
 			 ? "only rank 0 may be asked, and no rank 0 on this machine catches %s"
-			 : "no process of the job that may be asked catches %s yet",
+			 : "no process of the job catches %s yet",
 		 signal_name_format(request->signal, name));
 }
 
