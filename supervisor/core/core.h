@@ -17,10 +17,10 @@
  *				plan, a SIGTERM that waits for a save, a directory that settles,
  *				SIGTERM, SIGKILL
  *	asking.c		who asked for a checkpoint, and what each of them is told
- *	saving.c		checkpoints become snapshots
+ *	saving.c		checkpoints become snapshots; what is measured: how long saves take,
+ *				how often they come
  *	durable.c		what came of them; after the job's end, the last one
  *	membership.c		a job on several machines: what is done together
- *	measuring.c		what is measured: how long saves take, how often they come
  */
 #ifndef CORE_H
 #define CORE_H

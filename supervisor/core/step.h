@@ -126,14 +126,12 @@ void on_gang_asks(const struct step *step, const struct gang_told *asked);
 void on_gang_answered(const struct step *step, const struct gang_told *answered);
 void on_gang_left(const struct step *step, bool lost, bool silent);
 
-/* --- measuring.c --- */
+/* --- saving.c: what is measured --- */
 void begin_measuring(const struct step *step);
-void note_save_ended(const struct step *step);
 void note_durable(const struct step *step, const struct checkpoint *checkpoint);
 /* The interval begins now: the job was asked for another reason. */
 void restart_interval(const struct step *step);
 void on_interval_due(const struct step *step);
-void arm_risk(const struct step *step);
 void on_risk_due(const struct step *step);
 
 #endif
