@@ -306,26 +306,21 @@ static int64_t unasked_still_ms(const struct step *step)
 	return share_ms > STILL_LEAST_MS ? share_ms : STILL_LEAST_MS;
 }
 
-/* The awaited save is complete. Another one that has begun by then is waited for too, but only one:
- * a job may save all the time. */
-static bool has_awaited_save(const struct step *step)
-{
-	unsigned saves = step->model->deferral.saves;
-
-	return saves > 1 || (saves == 1 && !step->view->directory.saving);
-}
-
 /* A save may end without a complete checkpoint: torn, or its files deleted. And the next one may
  * not come. No event says so, so it is looked for. */
 static bool may_forward(const struct step *step)
 {
 	struct job_model *model = step->model;
+	unsigned saves = model->deferral.saves;
 
-	if (model->settling_until_ms == 0 && has_awaited_save(step))
+	/* The awaited save is complete. Another one that has begun by then is waited for too, but
+	 * only one: a job may save all the time. */
+	if (model->settling_until_ms == 0 &&
+	    (saves > 1 || (saves == 1 && !step->view->directory.saving)))
 		model->settling_until_ms = settling_until_ms(step);
 	if (model->settling_until_ms > 0)
 		return has_settled(step, unasked_still_ms(step));
-	return model->deferral.saves == 0 && !awaits_a_save(step);
+	return saves == 0 && !awaits_a_save(step);
 }
 
 /* A job that cannot be asked has trained on, at a notice that is no SIGTERM, and the last moment to

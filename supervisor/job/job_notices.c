@@ -124,12 +124,6 @@ static void post_notice(void *arg, const struct notice *notice)
 	workers_post_owned(job->workers, deliver_notice, posted);
 }
 
-/* Of a command that nobody expects to save, and that has not: it has nothing to lose yet. */
-static bool has_nothing_to_save(const struct job *job)
-{
-	return job->resume_request.if_known && job->model.attempt != ATTEMPT_CLAIMED;
-}
-
 void job_say_unsaid(struct job *job)
 {
 	if (*job->unsaid)
@@ -140,13 +134,17 @@ void job_say_unsaid(struct job *job)
 static void deliver_health(void *arg)
 {
 	struct source_report *posted = arg;
+	struct job *job = posted->job;
 	const struct source_state *state = &posted->state;
+	/* Of a command that nobody expects to save, and that has not: it has nothing to lose yet.
+	 */
+	bool has_nothing = job->resume_request.if_known && job->model.attempt != ATTEMPT_CLAIMED;
 	char text[480];
 
-	event_log_add(&posted->job->events, "source", "{s:s, s:s, s:s}", "name", state->name,
-		      "health", source_health_name(state->health), "why", state->why);
+	event_log_add(&job->events, "source", "{s:s, s:s, s:s}", "name", state->name, "health",
+		      source_health_name(state->health), "why", state->why);
 	if (state->health == SOURCE_ARMED && preemption_forecast_window_of(state->name) > 0)
-		text_set(posted->job->cloud, sizeof(posted->job->cloud), state->name);
+		text_set(job->cloud, sizeof(job->cloud), state->name);
 	notice_format_source(state, text, sizeof(text));
 	if (state->optional && state->health == SOURCE_UNAVAILABLE)
 		log_debug("%s", text);
@@ -154,8 +152,8 @@ static void deliver_health(void *arg)
 	else if (state->health == SOURCE_UNKNOWN ||
 		 (state->health == SOURCE_ARMED && state->why[0]))
 		log_warn("%s", text);
-	else if (state->health == SOURCE_UNAVAILABLE && has_nothing_to_save(posted->job))
-		text_set(posted->job->unsaid, sizeof(posted->job->unsaid), text);
+	else if (state->health == SOURCE_UNAVAILABLE && has_nothing)
+		text_set(job->unsaid, sizeof(job->unsaid), text);
 	else if (state->health != SOURCE_STARTING)
 		log_note("%s", text);
 }
@@ -480,14 +478,6 @@ static void on_slurm_deadline(void *arg, int64_t deadline_ms, const char *reason
 	job_add_notice(job, &notice);
 }
 
-static void query_slurm(struct job *job)
-{
-	job->slurm_deadline.loop = &job->loop;
-	job->slurm_deadline.earlier = on_slurm_deadline;
-	job->slurm_deadline.arg = job;
-	slurm_deadline_query(&job->slurm_deadline, job->signal_notice.deadline_ms);
-}
-
 static void name_notice(struct notice *notice, const char *source, const char *identity)
 {
 	text_set(notice->source, sizeof(notice->source), source);
@@ -517,8 +507,12 @@ void job_add_signal_notice(struct job *job, const struct signalfd_siginfo *info)
 	notice.deadline_ms = notice.seen_ms + job->options->grace_ms;
 	job_add_notice(job, &notice);
 	job->signal_notice = notice;
-	if (!job->loop.stopped)
-		query_slurm(job);
+	if (job->loop.stopped)
+		return;
+	job->slurm_deadline.loop = &job->loop;
+	job->slurm_deadline.earlier = on_slurm_deadline;
+	job->slurm_deadline.arg = job;
+	slurm_deadline_query(&job->slurm_deadline, notice.deadline_ms);
 }
 
 void job_on_signal(void *arg, const struct signalfd_siginfo *info)

@@ -199,14 +199,6 @@ static json_t *attempt_record_json(const struct job *job)
 #define SOURCES_MOST_MS 30000
 #define SOURCES_POLL_MS 20
 
-/* "aws" is in "file:/run/notice,aws". */
-static bool is_named(const char *list, const char *source)
-{
-	auto_free char *pattern = text_format("(^|,)%s(,|:|$)", source);
-
-	return text_matches(list, pattern);
-}
-
 /* Under --strict, before anything is claimed: why a notice source that was named cannot work here.
  * Blocks until each has been heard of. NULL: none is unavailable. The caller frees. */
 static char *find_unavailable_source(struct job *job)
@@ -221,7 +213,10 @@ static char *find_unavailable_source(struct job *job)
 
 		starting = false;
 		for (size_t i = 0; i < count && i < CLOUD_SOURCES_MOST; i++) {
-			if (!is_named(job->options->notice, states[i].name))
+			/* "aws" is in "file:/run/notice,aws". */
+			auto_free char *named = text_format("(^|,)%s(,|:|$)", states[i].name);
+
+			if (!text_matches(job->options->notice, named))
 				continue;
 			starting |= states[i].health == SOURCE_STARTING;
 			if (states[i].health == SOURCE_UNAVAILABLE)
@@ -433,13 +428,6 @@ void job_claim_attempt_late(struct job *job)
 	workers_run(job->workers, resume_worker, on_late_claim_done, job);
 }
 
-/* A job that polls reprieve_requested() expects the flag, unless the user has chosen another way.
- */
-static bool may_use_flag(const struct job_config *options)
-{
-	return options->ask == REQUEST_AUTO || !options->ask_chosen;
-}
-
 static bool zero_is_finished(const struct profile *profile)
 {
 	return profile && !profile->zero_is_asked && profile->ask == PROFILE_ASK_SIGNAL &&
@@ -455,7 +443,9 @@ static struct job_rules rules_from(const struct job *job)
 
 	return (struct job_rules){
 		.ask = options->ask,
-		.may_flag = may_use_flag(options),
+		/* A job that polls reprieve_requested() expects the flag, unless the user has
+		 * chosen another way. */
+		.may_flag = options->ask == REQUEST_AUTO || !options->ask_chosen,
 		.request_signal = by_signal ? options->checkpoint_signal : SIGTERM,
 		.asks_by_sigterm =
 			options->ask != REQUEST_COMMAND && options->ask != REQUEST_FLAG &&

@@ -17,15 +17,6 @@
  * another one may lie on a mount that hangs, and this job is not to wait for it. Of such, the
  * session stays for the start there. */
 
-/* Was this supervisor the last one in the directory, and is nobody there now? Else the list is not
- * its own. */
-static bool is_last_there(const struct workspace *workspace, const struct left_channel *left)
-{
-	int last;
-
-	return !workspace_is_in_use(workspace, &last, NULL) && last == left->supervisor;
-}
-
 static void complete_list(const struct job *job, struct workspace *workspace,
 			  const struct left_channel *left, const json_t *known)
 {
@@ -75,6 +66,7 @@ static void read_left(void *arg, const char *session_directory)
 	struct workspace workspace = {0};
 	auto_json json_t *known = NULL;
 	struct err err;
+	int last;
 
 	if (left_channel_read(session_directory, &left, &err) < 0) {
 		log_debug("%s", err.text);
@@ -82,8 +74,11 @@ static void read_left(void *arg, const char *session_directory)
 	}
 	known = json_parse(left.known.data, left.known.size, NULL);
 	workspace_init(&workspace, job->options->checkpoint_dir);
+	/* Was this supervisor the last one in the directory, and is nobody there now? Else the list
+	 * is not its own. */
 	if (text_equal(workspace.directory, left.directory) &&
-	    json_is_array(json_object_get(known, "rest")) && is_last_there(&workspace, &left)) {
+	    json_is_array(json_object_get(known, "rest")) &&
+	    !workspace_is_in_use(&workspace, &last, NULL) && last == left.supervisor) {
 		if (left.count > left.listed)
 			complete_list(job, &workspace, &left, known);
 		keep_known(job, &workspace, known);

@@ -82,18 +82,6 @@ static void free_posted(struct posted_event *posted)
 	free(posted);
 }
 
-static void forget_client(struct job *job, void *client)
-{
-	struct job_event event = {.kind = JOB_EV_CLIENT_GONE, .client = client};
-	auto_(job_effects_release) struct job_effects none = {0};
-	struct job_view view = {0};
-
-	for (struct posted_event *posted = job->runner.first; posted; posted = posted->next)
-		if (posted->event.kind == JOB_EV_CLIENT && posted->event.client == client)
-			posted->event.kind = JOB_EVENTS;
-	job_step(&job->model, &job->rules, &view, &event, &none);
-}
-
 /* --- what the parts say --- */
 
 struct job_view job_look(const struct job *job, bool about_stop)
@@ -254,15 +242,6 @@ static void refuse_client(const struct job_effect *effect)
 	control_request_answer(effect->client, control_failure(reasons[effect->refusal]));
 }
 
-static void reply_with_checkpoints(struct job *job, struct control_request *request)
-{
-	json_t *reply = status_json(job, LOOK_AT_PROCESSES);
-
-	json_object_set_new(reply, "checkpoints",
-			    job->tracker ? tracker_checkpoints_json(job->tracker) : json_array());
-	control_request_answer(request, reply);
-}
-
 static void request_checkpoint(struct job *job, struct control_request *request, json_t *message)
 {
 	bool until_asked = !json_true_or(message, "wait", true);
@@ -292,22 +271,37 @@ static void handle_client_request(void *arg, struct control_request *request, js
 {
 	struct job *job = arg;
 	const char *what = json_string_value(json_object_get(message, "do"));
+	bool checkpoints = text_equal(what, "checkpoints");
+	json_t *status;
 
-	if (text_equal(what, "status"))
-		control_request_answer(request, status_json(job, LOOK_AT_PROCESSES));
-	else if (text_equal(what, "checkpoints"))
-		reply_with_checkpoints(job, request);
-	else if (text_equal(what, "checkpoint"))
+	if (checkpoints || text_equal(what, "status")) {
+		status = status_json(job, LOOK_AT_PROCESSES);
+		if (checkpoints)
+			json_object_set_new(status, "checkpoints",
+					    job->tracker ? tracker_checkpoints_json(job->tracker)
+							 : json_array());
+		control_request_answer(request, status);
+	} else if (text_equal(what, "checkpoint")) {
 		request_checkpoint(job, request, message);
-	else if (text_equal(what, "outcome"))
+	} else if (text_equal(what, "outcome")) {
 		control_request_hold(request);
-	else
+	} else {
 		control_request_answer(request, control_failure("unknown request"));
+	}
 }
 
-static void remove_client(void *arg, struct control_request *request)
+/* It has hung up: nothing is sent to it any more, from now on. */
+static void remove_client(void *arg, struct control_request *client)
 {
-	forget_client(arg, request);
+	struct job *job = arg;
+	struct job_event event = {.kind = JOB_EV_CLIENT_GONE, .client = client};
+	auto_(job_effects_release) struct job_effects none = {0};
+	struct job_view view = {0};
+
+	for (struct posted_event *posted = job->runner.first; posted; posted = posted->next)
+		if (posted->event.kind == JOB_EV_CLIENT && posted->event.client == client)
+			posted->event.kind = JOB_EVENTS;
+	job_step(&job->model, &job->rules, &view, &event, &none);
 }
 
 void job_open_control(struct job *job)

@@ -82,11 +82,6 @@ static int64_t known_or_zero(int64_t duration_ms)
 	return duration_ms < 0 ? 0 : duration_ms;
 }
 
-static int64_t save_and_upload_ms(const struct preemption_facts *facts)
-{
-	return known_or_zero(facts->save_ms) + known_or_zero(facts->upload_ms);
-}
-
 /* Checkpoints are uploaded one at a time: the pending one while the job saves, then the fresh one.
  */
 static bool fresh_save_fits(const struct preemption_facts *facts)
@@ -116,7 +111,8 @@ int64_t preemption_forecast_warn_ms(int64_t usual_gap_ms, unsigned said)
 
 bool preemption_forecast_is_too_long(const struct preemption_facts *facts)
 {
-	return facts->window_ms > 0 && save_and_upload_ms(facts) > facts->window_ms;
+	return facts->window_ms > 0 &&
+	       known_or_zero(facts->save_ms) + known_or_zero(facts->upload_ms) > facts->window_ms;
 }
 
 static bool is_saving(const struct preemption_facts *facts)

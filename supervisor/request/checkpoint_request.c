@@ -29,19 +29,16 @@ struct facts {
 	struct row *rows; /* as tree->processes */
 };
 
-/* The Go runtime has a handler for every signal, and yet ends at these unless the program asked for
- * them, which /proc does not show. */
-static bool ends_go_program(int signal)
-{
-	return signal == SIGHUP || signal == SIGINT || signal == SIGQUIT || signal == SIGABRT ||
-	       signal == SIGTERM;
-}
-
 static bool catches_signal(const struct process *process, int signal)
 {
+	/* The Go runtime has a handler for every signal, and yet ends at these unless the program
+	 * asked for them, which /proc does not show. */
+	bool ends_go_program = signal == SIGHUP || signal == SIGINT || signal == SIGQUIT ||
+			       signal == SIGABRT || signal == SIGTERM;
+
 	if (process_is_dead(process) || !(process->caught & process_signal_bit(signal)))
 		return false;
-	return !process_role_catches_every_signal(process) || !ends_go_program(signal);
+	return !process_role_catches_every_signal(process) || !ends_go_program;
 }
 
 static void derive_rows(struct facts *facts)
