@@ -426,13 +426,6 @@ void on_retry_due(const struct step *step)
 		flush(step);
 }
 
-/* A snapshot may hold a checkpoint that became complete after it was begun. */
-void on_planned(const struct step *step, uint64_t generation)
-{
-	if (generation >= step->model->newest.generation)
-		step->model->snapshots.pending_ms = 0;
-}
-
 static void note_start(struct job_model *model, const struct claim_event *claim, int64_t now_ms)
 {
 	model->facts.managed |= claim->managed;

@@ -335,7 +335,10 @@ void job_step(struct job_model *model, const struct job_rules *rules, const stru
 	case JOB_EV_CHILD_EXITED:
 		return on_child_exited(&step, &event->child);
 	case JOB_EV_PLANNED:
-		return on_planned(&step, event->generation);
+		/* A snapshot may hold a checkpoint that became complete after it was begun. */
+		if (event->generation >= model->newest.generation)
+			model->snapshots.pending_ms = 0;
+		return;
 	case JOB_EV_SNAPSHOT_DONE:
 		return on_snapshot_done(&step, &event->snapshot);
 	case JOB_EV_RETENTION_DONE:

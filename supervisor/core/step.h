@@ -94,7 +94,6 @@ void on_running_written(const struct step *step, const struct job_event *event);
 void on_complete(const struct step *step, const struct job_event *event);
 void on_existing(const struct step *step, const struct job_event *event);
 void on_claimed(const struct step *step, const struct claim_event *claim);
-void on_planned(const struct step *step, uint64_t generation);
 /* The newest complete checkpoint is saved, now or when it is due. */
 void queue_snapshot(const struct step *step);
 /* Now, if that can be, whether or not it is due. */

@@ -37,10 +37,9 @@ int64_t job_deadline_ms(const struct job *job)
 
 static void post_stop(struct job *job)
 {
-	bool by_sigterm = notice_origin(notices_stop(&job->notices)) == NOTICE_BY_SIGTERM;
 	struct stop_event stop = {
 		.deadline_ms = job_deadline_ms(job),
-		.by_sigterm = by_sigterm,
+		.by_sigterm = notice_origin(notices_stop(&job->notices)) == NOTICE_BY_SIGTERM,
 		.alone = job->notices.count == 1,
 	};
 
@@ -70,32 +69,22 @@ void job_add_notice(struct job *job, const struct notice *notice)
 {
 	const struct notice *stop = notices_stop(&job->notices);
 	struct notice before = stop ? *stop : (struct notice){0};
+	enum notice_change change = notices_add(&job->notices, notice);
 
-	switch (notices_add(&job->notices, notice)) {
-	case NOTICE_NOTHING_NEW:
+	if (change == NOTICE_NOTHING_NEW)
 		return;
-	case NOTICE_NEW_ADVICE:
-		announce_notice(job, notice);
+	announce_notice(job, notice);
+	if (change == NOTICE_NEW_ADVICE) {
 		job_post(job, (struct job_event){.kind = JOB_EV_ADVICE});
-		return;
-	case NOTICE_FIRST_STOP:
-	case NOTICE_EARLIER_DEADLINE:
-	case NOTICE_LATER_DEADLINE:
-		announce_notice(job, notice);
-		job_tell_why(job, NULL);
-		job_tell_gang(job, notices_stop(&job->notices));
-		post_stop(job);
-		return;
-	case NOTICE_ALL_CANCELLED:
-		announce_notice(job, notice);
+	} else if (change == NOTICE_ALL_CANCELLED) {
 		if (job_keep_told_notice(job, &before))
 			return;
 		termination_message_withdraw(&job->message);
 		job_post(job, (struct job_event){.kind = JOB_EV_STOP_CANCELLED});
-		return;
-	case NOTICE_WITHDRAWN:
-		announce_notice(job, notice);
-		return;
+	} else if (change != NOTICE_WITHDRAWN) {
+		job_tell_why(job, NULL);
+		job_tell_gang(job, notices_stop(&job->notices));
+		post_stop(job);
 	}
 }
 
