@@ -13,8 +13,8 @@
  *     and posts STOP_ANNOUNCED. A SIGTERM: job_on_signal() posts SIGNAL; the core says
  *     TAKE_FOR_NOTICE.
  *  2  STOP_ANNOUNCED -> core/stopping.c: live() asks the table of the job's life, which says
- *     request_at_notice(): the time is divided (planning/planning.c), the plan is made
- *     (planning/planning.c), and the job is asked, at once or after an upload.
+ *     request_at_notice(): the time is divided and the plan is made (planning/planning.c), and
+ *     the job is asked, at once or after an upload.
  *     The cases of runner.c: HURRY_STORE, SET_COMMIT_DEADLINE, HOLD_SIGTERM, ASK,
  *     TELL_NEXT_ATTEMPT.
  *  3  ASK -> request/checkpoint_request.c finds the processes and signals them; runner.c

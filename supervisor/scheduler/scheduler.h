@@ -1,16 +1,15 @@
 /*
  * supervisor/scheduler/: the contract with whoever runs us. In: the name of the job. Out: the
- * outcome, the exit code, the termination message, the requeue. The decisions are PURE;
- * slurm_deadline_query() and slurm_requeue_run() run scontrol, termination_message_tell() writes a
- *file.
+ * outcome, the exit code, the termination message, the requeue. The decisions are PURE.
+ * slurm_deadline_query() and slurm_requeue_run() run scontrol; termination_message_tell() writes a
+ * file.
  *
- *	outcome.c		how the run ended, and the exit code that says so; read it first.
- *				Maps the exit code for one scheduler (--exit-policy); which signals
- *				of its scheduler announce the end of this job. Why it ended, for
- *Kubernetes and SageMaker
- *	job_name.c		which job this is, so that the next machine finds its snapshots
- *	slurm.c			asks scontrol about the job that this process is in, on a thread
- *				when the job ends; should a preempted job requeue itself? does it
+ *	outcome.c	how the run ended, and the exit code that says so; read it first. What that
+ *			code is for one scheduler (--exit-policy), and which signals of its announce
+ *			the end of this job. Why it ended, for Kubernetes and SageMaker
+ *	job_name.c	which job this is, so that the next machine finds its snapshots
+ *	slurm.c		asks scontrol about the job that this process is in, and on a thread when
+ *			it ends; should a preempted job requeue itself? does it
  */
 #ifndef SCHEDULER_H
 #define SCHEDULER_H
