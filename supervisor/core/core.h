@@ -201,7 +201,6 @@ enum job_sentence {
 	SAY_NO_WAY_TO_ASK,
 	SAY_SAVE_IS_USED,
 	SAY_SAVING,
-	SAY_SAVING_QUIETLY, /* nobody asked for it */
 	SAY_COMPLETE,
 	SAY_SAVED,
 	SAY_DEFERRED,

@@ -471,7 +471,7 @@ void on_save_started(const struct step *step, const struct job_event *event)
 	model->facts.managed = true;
 	if (!event->foreign)
 		claim_at_first_write(step);
-	say(step, model->requests.asking == ASKING_SENT ? SAY_SAVING : SAY_SAVING_QUIETLY);
+	say(step, SAY_SAVING);
 	model->measured.saving_ms = step->view->now_ms;
 }
 

@@ -466,7 +466,7 @@ static void say(struct job *job, enum job_sentence sentence, const struct posted
 	report_sentence(&job->reports, sentence, posted->text, posted->snapshot);
 	if (sentence == SAY_SUPERSEDED)
 		next_attempt_release(&job->next_attempt);
-	if (sentence == SAY_SAVING || sentence == SAY_SAVING_QUIETLY)
+	if (sentence == SAY_SAVING)
 		tell_clients(job, json_pack("{s:s, s:s}", "event", "saving", "path", posted->text));
 }
 
