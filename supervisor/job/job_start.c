@@ -364,17 +364,29 @@ void job_note_child(struct job *job)
 	session_note(&job->session, SESSION_PROCESS, process_identity(job->child.pid));
 }
 
-/* They write on, and later runs of the job would go on from less than they have saved. A run of
- * another job has to do with none of it, and a directory that it holds is locked. */
+/* By the text: one that is written in two ways is warned of once too seldom. */
+static bool is_same_store(const char *a, const char *b)
+{
+	auto_free char *first = storage_directory(a), *second = storage_directory(b);
+
+	return first && second ? text_equal(first, second) : text_equal(a, b);
+}
+
+/* It concerns the runs of the same job in the same store: they would go on from less than it has
+ * saved. One of another job has to do with none of it, and a directory that it holds is locked. */
 static void warn_of_orphans(const struct job *job)
 {
 	auto_(session_list_release) struct session_list orphans = {0};
 
 	session_find(&orphans, true, job->name.text);
-	for (size_t i = 0; i < orphans.count; i++)
-		log_warn("an earlier run of job %s, whose supervisor was killed, still runs here "
-			 "(process %d), and is not saved: end it",
-			 orphans.items[i].job, (int)orphans.items[i].job_pid);
+	for (size_t i = 0; i < orphans.count; i++) {
+		const struct session_info *orphan = &orphans.items[i];
+
+		if (!*orphan->store || !job->store || is_same_store(orphan->store, job->store))
+			log_warn("an earlier run of job %s, whose supervisor was killed, still "
+				 "runs here (process %d), and is not saved: end it",
+				 orphan->job, (int)orphan->job_pid);
+	}
 }
 
 /* The command was started before anybody knew that it saves: it goes on, but this must be seen. */
