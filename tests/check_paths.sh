@@ -36,11 +36,11 @@ supervisor/monitor/(shared_file|(shim|left)_channel)\.c | .*                    
 supervisor/control/.*                                 | .*                       | the same
 supervisor/frameworks/lightning_slurm\.c              | .*                       | the same
 supervisor/frameworks/profile\.c                      | file_read|stat           | the script of the command
-supervisor/scheduler/termination_message\.c           | access|file_is_directory | fixed paths of Kubernetes and SageMaker
+supervisor/scheduler/outcome\.c           | access|file_is_directory | fixed paths of Kubernetes and SageMaker
 supervisor/process/.*                                 | .*                       | /proc, and the program that is run
 supervisor/doctor/.*                                  | file_read                | looks at this machine
 supervisor/drill/.*                                   | .*                       | a sandbox of its own
-supervisor/(launch/launch|job/job_start|job/job_end)\.c | stat|file_(is_directory|exists|directory_is_empty) | chooses words and TMPDIR
+supervisor/(launch/launch|job/job_start)\.c | stat|file_(is_directory|exists|directory_is_empty) | chooses words and TMPDIR
 supervisor/restore/start_restore\.c                   | file_exists              | a path that a restored file names
 supervisor/options/run_options\.c                     | file_exists              | a fixed path of SageMaker
 supervisor/cli/cmd_(drill|export|report|restore|save)\.c | .*                    | files and scratch directories that the user names by hand

@@ -4,7 +4,7 @@
  *
  * An attempt whose job has not finished loses the work that is in no snapshot, whoever has ended
  * it: the machine, the user, or the job's own failure. Its supervisor has counted that at the end,
- * when all facts were at hand (planning/save_pace.c, struct attempt_work). Where nobody saw the
+ * when all facts were at hand (planning/planning.c, struct attempt_work). Where nobody saw the
  * end, what was seen last is counted. Only what the machine ended is an interruption.
  */
 #ifndef COSTS_H

@@ -14,13 +14,13 @@
  *
  *	step.c			the table of events, and their names; step.h: what these files share
  *	stopping.c		the job's life as a table; a notice and what follows: the time, the
- *				plan, SIGTERM, SIGKILL
- *	deferring.c		a SIGTERM that waits for a save; a directory that settles
+ *				plan, a SIGTERM that waits for a save, a directory that settles,
+ *				SIGTERM, SIGKILL
  *	asking.c		who asked for a checkpoint, and what each of them is told
- *	saving.c		checkpoints become snapshots
+ *	saving.c		checkpoints become snapshots; what is measured: how long saves take,
+ *				how often they come
  *	durable.c		what came of them; after the job's end, the last one
  *	membership.c		a job on several machines: what is done together
- *	measuring.c		what is measured: how long saves take, how often they come
  */
 #ifndef CORE_H
 #define CORE_H
@@ -201,7 +201,6 @@ enum job_sentence {
 	SAY_NO_WAY_TO_ASK,
 	SAY_SAVE_IS_USED,
 	SAY_SAVING,
-	SAY_SAVING_QUIETLY, /* nobody asked for it */
 	SAY_COMPLETE,
 	SAY_SAVED,
 	SAY_DEFERRED,
@@ -292,10 +291,8 @@ bool job_can_request_or_signal(const struct job_rules *rules, const struct job_v
 bool job_is_asking(const struct job_model *model);
 /* The newest asking was a SIGTERM. */
 bool job_asked_by_sigterm(const struct job_model *model, const struct job_rules *rules);
-/* The main process may end and leave the job to the processes that it has started. */
-bool job_may_be_left(const struct job_model *model);
-/* Files of a checkpoint that is being written may be uploaded. */
-bool job_may_upload_early(const struct job_model *model);
+/* It has an attempt in the store, which no other one has taken over. */
+bool job_can_save(const struct job_model *model);
 /* What a preemption would cost now. */
 struct preemption_facts job_forecast(const struct job_model *model, const struct job_rules *rules,
 				     const struct job_view *view);

@@ -73,9 +73,7 @@ static void on_durable_without_newest(const struct step *step,
 
 	note_store_works(step, snapshot);
 	if (snapshot->checkpoint.written_ms > model->durable.written_ms) {
-		model->durable.written_ms = snapshot->checkpoint.written_ms;
-		model->durable.step = snapshot->checkpoint.step;
-		model->durable.reported_step = snapshot->checkpoint.reported_step;
+		set_durable(model, &snapshot->checkpoint);
 		model->durable.as_of_start = false;
 	}
 	/* Of a gang it is the newest that all members have, and the next round may be of a later
@@ -105,12 +103,6 @@ static void on_durable(const struct step *step, const struct snapshot_event *sna
 	start_retention(step);
 }
 
-/* Somebody may make room in a store that is full. */
-static bool is_transient(enum err_kind kind)
-{
-	return kind == ERR_RETRY || kind == ERR_FAILED || kind == ERR_NO_SPACE;
-}
-
 /* A failing store is given up at this time. Every byte that it accepts postpones it; so does all
  * that the other members of a gang bring to an end. */
 static int64_t flush_deadline_ms(const struct step *step)
@@ -128,9 +120,11 @@ static void retry_flush(const struct step *step, enum err_kind kind)
 {
 	struct job_model *model = step->model;
 	int64_t at_ms = step->view->now_ms + FLUSH_RETRY_MS;
+	/* Somebody may make room in a store that is full. */
+	bool transient = kind == ERR_RETRY || kind == ERR_FAILED || kind == ERR_NO_SPACE;
 
 	model->flush.tries++;
-	if (!is_transient(kind) && model->flush.tries >= TRIES_MOST)
+	if (!transient && model->flush.tries >= TRIES_MOST)
 		return;
 	/* At a notice, the deadline is the limit. */
 	if (!model->stop.stands && at_ms >= flush_deadline_ms(step))

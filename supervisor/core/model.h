@@ -158,7 +158,7 @@ struct job_rules {
 	bool requeues; /* under Slurm, which is asked to start the job again */
 	/* bit n - 1: by signal n the scheduler announces the end of the job */
 	uint64_t notice_signals;
-	bool every_auto, retains, strict;
+	bool every_auto, retains;
 	int64_t quiet_ms, snapshot_interval_ms, flush_ms, grace_ms;
 	int64_t every_ms, mtbf_ms; /* 0: not given */
 	int request_signal;

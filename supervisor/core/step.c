@@ -109,12 +109,6 @@ struct job_model job_model_new(const struct job_rules *rules)
 	return model;
 }
 
-/* A command that was told to end has ended; what is left of it is ended too. */
-bool job_may_be_left(const struct job_model *model)
-{
-	return model->state == JOB_RUNNING;
-}
-
 /* --- the start --- */
 
 static void on_launched(const struct step *step, const struct job_event *event)
@@ -129,7 +123,7 @@ static void on_launched(const struct step *step, const struct job_event *event)
 static void on_start_failed(const struct step *step, int code)
 {
 	step->model->facts.refusal = code;
-	live(step, EV_START_FAILED);
+	live(step, JOB_EV_START_FAILED);
 }
 
 /* --- signals to the supervisor --- */
@@ -232,7 +226,7 @@ static void on_stop_announced(const struct step *step, const struct stop_event *
 	model->stop.by_sigterm = stop->by_sigterm;
 	model->stop.deadline_ms = stop->deadline_ms;
 	model->facts.by_signal_only = stop->by_sigterm && stop->alone;
-	live(step, EV_NOTICE);
+	live(step, JOB_EV_STOP_ANNOUNCED);
 	tell_next_attempt(step);
 }
 
@@ -241,7 +235,7 @@ static void on_stop_cancelled(const struct step *step)
 	step->model->stop.stands = step->model->stop.by_sigterm = false;
 	step->model->stop.deadline_ms = CLOCK_NEVER;
 	step->model->gang.answered = step->model->gang.excused = false;
-	live(step, EV_CANCELLED);
+	live(step, JOB_EV_STOP_CANCELLED);
 	tell_next_attempt(step);
 }
 
@@ -278,7 +272,7 @@ static void on_child_exited(const struct step *step, const struct child_exit *ch
 	step->model->facts.wait_status = child->mapped_status;
 	step->model->facts.resumes = child->resumes;
 	step->model->snapshots.ended_running = step->view->directory.running_generation;
-	live(step, EV_CHILD_EXITED);
+	live(step, JOB_EV_CHILD_EXITED);
 }
 
 /* --- the tables --- */
@@ -307,7 +301,7 @@ void job_step(struct job_model *model, const struct job_rules *rules, const stru
 	switch (event->kind) {
 	case JOB_EV_RESTORED:
 		on_claimed(&step, &event->claim);
-		return live(&step, EV_RESTORED);
+		return live(&step, JOB_EV_RESTORED);
 	case JOB_EV_START_FAILED:
 		return on_start_failed(&step, event->code);
 	case JOB_EV_CLAIMED:
@@ -341,7 +335,10 @@ void job_step(struct job_model *model, const struct job_rules *rules, const stru
 	case JOB_EV_CHILD_EXITED:
 		return on_child_exited(&step, &event->child);
 	case JOB_EV_PLANNED:
-		return on_planned(&step, event->generation);
+		/* A snapshot may hold a checkpoint that became complete after it was begun. */
+		if (event->generation >= model->newest.generation)
+			model->snapshots.pending_ms = 0;
+		return;
 	case JOB_EV_SNAPSHOT_DONE:
 		return on_snapshot_done(&step, &event->snapshot);
 	case JOB_EV_RETENTION_DONE:

@@ -29,30 +29,21 @@ void disarm(const struct step *step, enum job_timer timer);
 
 /* --- stopping.c --- */
 
-enum life_event {
-	EV_RESTORED,            /* or there was nothing to restore */
-	EV_START_FAILED,        /* it must not start, or cannot be executed */
-	EV_NOTICE,              /* a stop is announced, or its deadline has changed */
-	EV_CANCELLED,           /* the last announced stop was withdrawn */
-	EV_CHECKPOINT_COMPLETE, /* a checkpoint that began after the request is complete */
-	EV_CHILD_EXITED,
-	EV_UPLOADED,     /* no snapshot is running or waiting */
-	EV_BUDGET_SPENT, /* the time for this state is over */
+/* What else steps the table of the job's life. */
+enum {
+	EV_CHECKPOINT_COMPLETE = JOB_EVENTS, /* one that began after the request */
+	EV_UPLOADED,                         /* no snapshot is running or waiting */
+	EV_BUDGET_SPENT,                     /* the time for this state is over */
 	LIFE_EVENTS,
 };
 
-/* Steps the table of the job's life, and does what it says. */
-void live(const struct step *step, enum life_event event);
-/* The forecast if a stop were announced now; `asks`: the job can be asked. */
-struct preemption_facts forecast_at_stop(const struct step *step, bool asks);
-/* Without anybody to ask, the plan would be to wait for the save under way, or for the next one. */
-bool awaits_a_save(const struct step *step);
+/* Steps the table of the job's life, and does what it says. `event`: of either enum. */
+void live(const struct step *step, int event);
 /* A snapshot has ended: asks the job if that waited for it. */
 void continue_plan(const struct step *step);
 void tell_next_attempt(const struct step *step);
 void on_budget_due(const struct step *step);
 
-/* --- deferring.c --- */
 /* A SIGTERM that asks may be the last thing that the job gets: after the save under way, or the
  * next one if it is due in time; else now. */
 void forward_sigterm_in_time(const struct step *step);
@@ -103,7 +94,6 @@ void on_running_written(const struct step *step, const struct job_event *event);
 void on_complete(const struct step *step, const struct job_event *event);
 void on_existing(const struct step *step, const struct job_event *event);
 void on_claimed(const struct step *step, const struct claim_event *claim);
-void on_planned(const struct step *step, uint64_t generation);
 /* The newest complete checkpoint is saved, now or when it is due. */
 void queue_snapshot(const struct step *step);
 /* Now, if that can be, whether or not it is due. */
@@ -135,14 +125,12 @@ void on_gang_asks(const struct step *step, const struct gang_told *asked);
 void on_gang_answered(const struct step *step, const struct gang_told *answered);
 void on_gang_left(const struct step *step, bool lost, bool silent);
 
-/* --- measuring.c --- */
+/* --- saving.c: what is measured --- */
 void begin_measuring(const struct step *step);
-void note_save_ended(const struct step *step);
 void note_durable(const struct step *step, const struct checkpoint *checkpoint);
 /* The interval begins now: the job was asked for another reason. */
 void restart_interval(const struct step *step);
 void on_interval_due(const struct step *step);
-void arm_risk(const struct step *step);
 void on_risk_due(const struct step *step);
 
 #endif

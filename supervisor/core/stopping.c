@@ -1,10 +1,15 @@
 /*
- * A notice, and what follows. The time that is left is divided (planning/deadline_budget.c), and
- * spent on certainty: a job is not ended while a save is under way, or due in time. Who sends
- * SIGTERM waits for the end: a job that cannot be asked gets it after the save under way, or the
- * next one (deferring.c). Any other notice says when the machine goes, and what the job saves until
- * then counts: it trains on until no further save is due in time, which loses least. The table of
- * the job's life at the end says what is done when.
+ * A notice, and what follows. The time that is left is divided (planning/planning.c), and
+ * spent on certainty: a job is not ended while a save is under way, or due in time.
+ *
+ * Who sends SIGTERM waits for the end. If no process of the job handles it, it would tear the save
+ * under way, or lose the work since the last one: it is forwarded once that save is complete, or
+ * the next one if it is due in time. Any other notice says when the machine goes, and what the job
+ * saves until then counts: it trains on until no further save is due in time, which loses least.
+ *
+ * A job that has answered a notice is told to end when its directory has settled, because a small
+ * file may follow that names the checkpoint; at once, if it has itself called the checkpoint
+ * complete. The table of the job's life at the end says what is done when.
  */
 #include "step.h"
 
@@ -14,6 +19,15 @@
 #define KILL_AGAIN_MS 1000
 #define KILL_CHECK_MS 100
 #define NEXT_SAVE_CHECK_MS 100
+#define DEFERRAL_CHECK_MS 100
+#define SETTLING_CHECK_MS 20
+/* A job that writes on and on is told to end after this time, or this share of what is left. */
+#define SETTLING_MOST_MS 5000
+#define SETTLING_SHARE 4
+/* What a job does that was not asked is lost from its last save on, so its directory settles within
+ * this share of the time between two saves. */
+#define STILL_SHARE 10
+#define STILL_LEAST_MS 50
 
 void tell_next_attempt(const struct step *step)
 {
@@ -23,7 +37,7 @@ void tell_next_attempt(const struct step *step)
 	/* The notice was withdrawn, but too late: the job is ending and still saves. */
 	if (until_ms == 0 && model->state != JOB_RUNNING)
 		return;
-	if (model->attempt == ATTEMPT_CLAIMED && !model->snapshots.superseded)
+	if (job_can_save(model))
 		act_at(step, JOB_DO_TELL_NEXT_ATTEMPT, until_ms);
 }
 
@@ -95,7 +109,8 @@ static void arm_budget(const struct step *step)
 	arm(step, TIMER_BUDGET, at_ms);
 }
 
-struct preemption_facts forecast_at_stop(const struct step *step, bool asks)
+/* The forecast if a stop were announced now; `asks`: the job can be asked. */
+static struct preemption_facts forecast_at_stop(const struct step *step, bool asks)
 {
 	const struct job_model *model = step->model;
 	struct preemption_facts facts = job_forecast(model, step->rules, step->view);
@@ -110,7 +125,8 @@ struct preemption_facts forecast_at_stop(const struct step *step, bool asks)
 	return facts;
 }
 
-bool awaits_a_save(const struct step *step)
+/* Without anybody to ask, the plan would be to wait for the save under way, or for the next one. */
+static bool awaits_a_save(const struct step *step)
 {
 	struct preemption_facts facts = forecast_at_stop(step, false);
 	enum preemption_plan plan = preemption_forecast_choose(&facts);
@@ -192,6 +208,173 @@ void on_budget_due(const struct step *step)
 		on_stopping_due(step);
 	else
 		live(step, EV_BUDGET_SPENT);
+}
+
+/* --- a SIGTERM that is not a request --- */
+
+/* A plain entrypoint does the same: the job decides what SIGTERM means. It may be a request to
+ * save, so it counts as one. */
+static void forward_sigterm(const struct step *step)
+{
+	struct job_model *model = step->model;
+
+	model->facts.told_to_end = true;
+	model->asking.by_flag = false;
+	model->asking.forwarded = true;
+	model->asking.sent_ms = step->view->now_ms;
+	requests_note_forwarded(step);
+	act(step, JOB_DO_FORWARD_SIGTERM);
+}
+
+static void forward_deferred(const struct step *step)
+{
+	cancel_deferral(step);
+	forward_sigterm(step);
+}
+
+void cancel_deferral(const struct step *step)
+{
+	if (!step->model->deferral.awaited)
+		return;
+	step->model->deferral.awaited = false;
+	disarm(step, TIMER_SETTLING);
+}
+
+bool end_deferral(const struct step *step)
+{
+	if (!step->model->deferral.awaited || !step->view->child_running)
+		return false;
+	forward_deferred(step);
+	return true;
+}
+
+/* It would tear the save under way, or lose the work since the last one. */
+void forward_sigterm_in_time(const struct step *step)
+{
+	struct job_model *model = step->model;
+
+	if (!awaits_a_save(step)) {
+		forward_sigterm(step);
+		return;
+	}
+	model->deferral.facts = forecast_at_stop(step, false);
+	model->deferral.awaited = true;
+	model->deferral.saves = 0;
+	model->settling_until_ms = 0;
+	/* The job does not know about the stop yet, so an exit before that is its own decision. */
+	model->facts.told_to_end = false;
+	say(step, SAY_DEFERRED);
+	arm(step, TIMER_SETTLING, step->view->now_ms + DEFERRAL_CHECK_MS);
+}
+
+void note_awaited_save(const struct step *step)
+{
+	/* The child is gone if its exit made the save complete. */
+	if (!step->model->deferral.awaited || !step->view->child_running)
+		return;
+	step->model->deferral.saves++;
+	arm(step, TIMER_SETTLING, step->view->now_ms);
+}
+
+/* Nothing was written for `still_ms`, or the time for that is over. What the save is known to write
+ * yet may take longer; the budget bounds that. */
+static bool has_settled(const struct step *step, int64_t still_ms)
+{
+	const struct directory_view *directory = &step->view->directory;
+	int64_t now_ms = step->view->now_ms;
+
+	return (now_ms >= step->model->settling_until_ms && directory->partners_until_ms == 0) ||
+	       (!directory->saving && now_ms - directory->last_write_ms >= still_ms);
+}
+
+/* Until when the directory may settle. */
+static int64_t settling_until_ms(const struct step *step)
+{
+	int64_t now_ms = step->view->now_ms;
+	int64_t left_ms = step->model->budget.ask_until_ms - now_ms;
+
+	return now_ms + earlier_of(SETTLING_MOST_MS, left_ms / SETTLING_SHARE);
+}
+
+static int64_t unasked_still_ms(const struct step *step)
+{
+	int64_t quiet_ms = step->rules->quiet_ms;
+	int64_t gap_ms = step->model->measured.rhythm.gap_ms, share_ms = gap_ms / STILL_SHARE;
+
+	if (gap_ms == 0 || share_ms >= quiet_ms)
+		return quiet_ms;
+	return share_ms > STILL_LEAST_MS ? share_ms : STILL_LEAST_MS;
+}
+
+/* A save may end without a complete checkpoint: torn, or its files deleted. And the next one may
+ * not come. No event says so, so it is looked for. */
+static bool may_forward(const struct step *step)
+{
+	struct job_model *model = step->model;
+	unsigned saves = model->deferral.saves;
+
+	/* The awaited save is complete. Another one that has begun by then is waited for too, but
+	 * only one: a job may save all the time. */
+	if (model->settling_until_ms == 0 &&
+	    (saves > 1 || (saves == 1 && !step->view->directory.saving)))
+		model->settling_until_ms = settling_until_ms(step);
+	if (model->settling_until_ms > 0)
+		return has_settled(step, unasked_still_ms(step));
+	return saves == 0 && !awaits_a_save(step);
+}
+
+/* A job that cannot be asked has trained on, at a notice that is no SIGTERM, and the last moment to
+ * wait for a save that has not begun is over (planning.c). The best moment to end it is
+ * right after this one: any later one loses work, and may tear the next save. */
+void end_after_save(const struct step *step)
+{
+	const struct job_model *model = step->model;
+
+	if (model->state == JOB_CHECKPOINTING && model->stop.stands &&
+	    !step->view->directory.saving && model->asking.sent_ms == 0 &&
+	    !model->deferral.awaited && step->view->now_ms >= model->budget.ask_until_ms)
+		live(step, EV_CHECKPOINT_COMPLETE);
+}
+
+/* --- after the answer --- */
+
+static bool may_end(const struct step *step)
+{
+	const struct directory_view *directory = &step->view->directory;
+	/* The commit comes first, while it can. */
+	bool waits = step->view->gang_needs_job && !step->model->gang.answered &&
+		     step->view->now_ms < step->model->budget.ask_until_ms;
+
+	if (waits)
+		return false;
+	/* By its word nothing follows. */
+	return (directory->own_word && !directory->saving) ||
+	       (directory->unknown_until_ms == 0 && has_settled(step, step->rules->quiet_ms));
+}
+
+void on_settling_due(const struct step *step)
+{
+	const struct job_model *model = step->model;
+	bool deferred = model->deferral.awaited;
+
+	if (deferred && may_forward(step))
+		forward_deferred(step);
+	else if (!deferred && may_end(step))
+		live(step, EV_CHECKPOINT_COMPLETE);
+	else
+		arm(step, TIMER_SETTLING,
+		    step->view->now_ms + (deferred && model->settling_until_ms == 0
+						  ? DEFERRAL_CHECK_MS
+						  : SETTLING_CHECK_MS));
+}
+
+/* A small file may follow that names the checkpoint. */
+void settle(const struct step *step)
+{
+	if (step->model->state != JOB_CHECKPOINTING)
+		return;
+	step->model->settling_until_ms = settling_until_ms(step);
+	arm(step, TIMER_SETTLING, step->view->now_ms + SETTLING_CHECK_MS);
 }
 
 /* --- asking at a notice --- */
@@ -342,50 +525,51 @@ struct transition {
 // clang-format off
 static const struct transition transitions[JOB_STATES][LIFE_EVENTS] = {
 	[JOB_RESTORING] = {
-		ON(EV_RESTORED,            launch_child,      JOB_RUNNING),
-		ON(EV_START_FAILED,        NULL,              JOB_OVER),
+		ON(JOB_EV_RESTORED,            launch_child,      JOB_RUNNING),
+		ON(JOB_EV_START_FAILED,        NULL,              JOB_OVER),
 		/* The job has not started, so nothing can be lost: leave at once. */
-		ON(EV_NOTICE,              cancel_restore,    JOB_OVER),
+		ON(JOB_EV_STOP_ANNOUNCED,              cancel_restore,    JOB_OVER),
 	},
 	[JOB_RUNNING] = {
-		ON(EV_START_FAILED,        NULL,              JOB_OVER),
-		ON(EV_NOTICE,              request_at_notice, JOB_CHECKPOINTING),
-		ON(EV_CHILD_EXITED,        flush_snapshots,   JOB_UPLOADING),
+		ON(JOB_EV_START_FAILED,        NULL,              JOB_OVER),
+		ON(JOB_EV_STOP_ANNOUNCED,              request_at_notice, JOB_CHECKPOINTING),
+		ON(JOB_EV_CHILD_EXITED,        flush_snapshots,   JOB_UPLOADING),
 	},
 	[JOB_CHECKPOINTING] = {
-		ON(EV_START_FAILED,        NULL,              JOB_OVER),
-		ON(EV_NOTICE,              divide_the_time,   JOB_CHECKPOINTING),
-		ON(EV_CANCELLED,           withdraw_request,  JOB_RUNNING),
+		ON(JOB_EV_START_FAILED,        NULL,              JOB_OVER),
+		ON(JOB_EV_STOP_ANNOUNCED,              divide_the_time,   JOB_CHECKPOINTING),
+		ON(JOB_EV_STOP_CANCELLED,           withdraw_request,  JOB_RUNNING),
 		ON(EV_CHECKPOINT_COMPLETE, stop_child,        JOB_STOPPING),
 		ON(EV_BUDGET_SPENT,        stop_child,        JOB_STOPPING),
-		ON(EV_CHILD_EXITED,        flush_snapshots,   JOB_UPLOADING),
+		ON(JOB_EV_CHILD_EXITED,        flush_snapshots,   JOB_UPLOADING),
 	},
 	[JOB_STOPPING] = {
-		ON(EV_START_FAILED,        NULL,              JOB_OVER),
-		ON(EV_NOTICE,              divide_the_time,   JOB_STOPPING),
-		ON(EV_CANCELLED,           divide_the_time,   JOB_STOPPING),
+		ON(JOB_EV_START_FAILED,        NULL,              JOB_OVER),
+		ON(JOB_EV_STOP_ANNOUNCED,              divide_the_time,   JOB_STOPPING),
+		ON(JOB_EV_STOP_CANCELLED,           divide_the_time,   JOB_STOPPING),
 		ON(EV_BUDGET_SPENT,        kill_child,        JOB_STOPPING),
-		ON(EV_CHILD_EXITED,        flush_snapshots,   JOB_UPLOADING),
+		ON(JOB_EV_CHILD_EXITED,        flush_snapshots,   JOB_UPLOADING),
 	},
 	[JOB_UPLOADING] = {
-		ON(EV_NOTICE,              divide_the_time,   JOB_UPLOADING),
-		ON(EV_CANCELLED,           divide_the_time,   JOB_UPLOADING),
+		ON(JOB_EV_STOP_ANNOUNCED,              divide_the_time,   JOB_UPLOADING),
+		ON(JOB_EV_STOP_CANCELLED,           divide_the_time,   JOB_UPLOADING),
 		ON(EV_UPLOADED,            NULL,              JOB_OVER),
 		ON(EV_BUDGET_SPENT,        cancel_snapshots,  JOB_OVER),
 	},
 };
 // clang-format on
 
-void live(const struct step *step, enum life_event event)
+void live(const struct step *step, int event)
 {
 	struct job_model *model = step->model;
 	const struct transition *found = &transitions[model->state][event];
 	enum job_state next = found->listed ? found->next : model->state;
 	bool moved = next != model->state;
 
-	if (event == EV_NOTICE && model->state == JOB_UPLOADING && !model->facts.noticed)
+	if (event == JOB_EV_STOP_ANNOUNCED && model->state == JOB_UPLOADING &&
+	    !model->facts.noticed)
 		model->facts.noticed_late = true;
-	if (event == EV_NOTICE)
+	if (event == JOB_EV_STOP_ANNOUNCED)
 		model->facts.noticed = true;
 	model->state = next;
 	if (found->act)

@@ -13,25 +13,25 @@
  *     and posts STOP_ANNOUNCED. A SIGTERM: job_on_signal() posts SIGNAL; the core says
  *     TAKE_FOR_NOTICE.
  *  2  STOP_ANNOUNCED -> core/stopping.c: live() asks the table of the job's life, which says
- *     request_at_notice(): the time is divided (planning/deadline_budget.c), the plan is made
- *     (planning/deadline_budget.c), and the job is asked, at once or after an upload.
+ *     request_at_notice(): the time is divided and the plan is made (planning/planning.c), and
+ *     the job is asked, at once or after an upload.
  *     The cases of runner.c: HURRY_STORE, SET_COMMIT_DEADLINE, HOLD_SIGTERM, ASK,
  *     TELL_NEXT_ATTEMPT.
- *  3  ASK -> request/checkpoint_request.c finds the processes and signals them; job_requests.c
+ *  3  ASK -> request/checkpoint_request.c finds the processes and signals them; runner.c
  *     posts SENDING before, and ASKED after it.
  *  4  The job writes. completion/tracker.c sees it through inotify and the shim; job_tracker.c
  *     posts SAVE_STARTED, and COMPLETE when the checkpoint is complete (COMPLETENESS.md).
  *  5  COMPLETE -> core/saving.c: on_complete() has the clients told, and the snapshot begun when
- *     it is due (planning/save_pace.c): TAKE_SNAPSHOT -> upload/snapshot_queue.c ->
+ *     it is due (planning/planning.c): TAKE_SNAPSHOT -> upload/snapshot_queue.c ->
  *     storage/snapshots/snapshot_save.c on its thread: opens all files, sends them, commits.
  *  6  When the directory has settled (TIMER_SETTLING), core/stopping.c tells the job to end:
  *     TERMINATE, RELEASE_SIGTERM -> process/child.c.
- *  7  SIGCHLD -> job_child.c: job_reap_children() has its last files judged; their contents are
+ *  7  SIGCHLD -> job_notices.c: reap_children() has its last files judged; their contents are
  *     checked on a thread, and job_post_child_exit() posts CHILD_EXITED then, or at the deadline
  *     -> core/durable.c: flush() waits for what is not durable yet.
  *  8  The commit: job_snapshots.c posts SNAPSHOT_DONE -> on_durable(), flush(): the table says
- *     OVER, END -> job_end.c: job_begin_shutdown() leaves no process behind, and the loop stops.
- *  9  runner.c: job_run() -> job_end.c: job_finish() has scheduler/outcome.c say "preempted", 75,
+ *     OVER, END -> job_start.c: job_begin_shutdown() leaves no process behind, and the loop stops.
+ *  9  job_start.c: job_run() -> finish() has scheduler/outcome.c say "preempted", 75,
  *     and reporting/end_report.c say it aloud.
  *
  * Every other story is the same with other events: core/core.h lists them, core/step.c is their
@@ -44,21 +44,20 @@
  * Of this folder only. They drive the core:
  *
  *	runner.c		posts, steps, timers, what the parts say just now, and what the
- *				core says is done
+ *				core says is done; asking the job; `reprieve checkpoint`,
+ *				`reprieve status`; what is known, for reporting/ and
+ *				telemetry/observers.c
  *
  * They post what happens, and do what is asked of their part:
  *
  *	job_start.c		may it start in this directory, and after the attempts before? Open,
- *				restore, launch (launch/launch.h: what is taken when)
- *	job_notices.c		signals and notice sources
- *	job_child.c		the end of the child, and what still writes then
+ *				restore, launch (launch/launch.h: what is taken when); the outcome,
+ *				the exit code, and who is told
+ *	job_notices.c		signals and notice sources; the end of the child, and what still
+ *				writes then
  *	job_tracker.c		what the job writes, and what killed supervisors have left unread
  *	job_gang.c		notices from, and for, the other members of a gang
- *	job_requests.c		asking the job
- *	job_clients.c		`reprieve checkpoint`, `reprieve status`; what is known, for reporting/
- *				and telemetry/observers.c
  *	job_snapshots.c		the snapshot queue, retention
- *	job_end.c		outcome, exit code, and who is told
  */
 // clang-format on
 #ifndef JOB_H
@@ -150,7 +149,6 @@ struct job {
 	struct child child;
 	struct checkpoint_request ask;
 	struct sigterm_hold sigterm_hold;
-	struct rank_progress ranks;                /* of the newest request */
 	struct snapshot_queue *snapshots;          /* NULL until an attempt is claimed */
 	struct retention_worker *retention_worker; /* NULL until then, and with --keep-last 0 */
 	json_t *snapshot_about;                    /* added to every manifest; NULL: nothing */
@@ -167,7 +165,7 @@ struct job {
 
 	struct detached_job detached; /* after the main process has ended */
 
-	/* ... and what it has started may still write: job_child.c */
+	/* ... and what it has started may still write: job_notices.c */
 	struct {
 		bool waits;     /* the end of the main process is not judged yet */
 		bool told;      /* those have got a SIGTERM */
@@ -179,7 +177,7 @@ struct job {
 		struct timer look;
 	} outlived;
 
-	/* the child has exited, and its last files are being judged: job_child.c */
+	/* the child has exited, and its last files are being judged: job_notices.c */
 	struct {
 		bool judged_later;
 		struct job_event event;
@@ -210,44 +208,43 @@ void job_post(struct job *job, struct job_event event);
 void job_post_with(struct job *job, struct job_event event, char *text, json_t *reply);
 void job_post_snapshot(struct job *job, const struct snapshot_outcome *outcome, json_t *reply);
 void job_post_signal(struct job *job, struct job_event event, const struct signalfd_siginfo *info);
+/* Before anything is posted. */
+void job_start_runner(struct job *job);
 /* Takes all steps now. Not for those who perform an effect. */
 void job_take_steps(struct job *job);
-/* `client` has hung up: nothing is sent to it any more, from now on. */
-void job_forget_client(struct job *job, void *client);
 /* What the parts say just now. `about_stop`: also what takes a look at all processes. */
 struct job_view job_look(const struct job *job, bool about_stop);
 /* What is still posted, and what the model owns. */
 void job_release_runner(struct job *job);
-/* The rules, from the options and the profile. */
-struct job_rules job_rules_from(const struct job *job);
+/* After the launch: how this job is asked. */
+void job_prepare_requests(struct job *job);
+/* The newest request was sent to `pid` as a SIGTERM, later than `since_ms`. Of one that the process
+ * has got since then, that is not so: the time is taken before the signal is sent. */
+bool job_has_sent_sigterm(const struct job *job, pid_t pid, int64_t since_ms);
+void job_open_control(struct job *job);
+void job_reply_to_client(const struct job_effect *effect, json_t *reply); /* borrows `reply` */
+/* Who asked for the outcome gets it. `last`: nobody can ask for it afterwards. */
+void job_tell_outcome(struct job *job, const struct outcome *outcome, bool last);
+/* What is known of the run, for those who tell of it. */
+struct run_facts job_facts(const struct job *job, enum run_look look);
+/* Event log in the store, metrics, webhook. */
+int job_open_observers(struct job *job, struct err *err);
 
-/* job_end.c */
+/* job_start.c */
 /*
  * Stops the loop. A job that was told to end leaves no process behind, because a process that
  * keeps writing here would meet the next attempt: the loop stops when all are gone. Orphans of any
  * other job are left alone, as by any init.
  */
 void job_begin_shutdown(struct job *job);
-/*
- * After the loop: decides, logs and records the outcome; returns the exit code. Blocks for a
- * cancelled snapshot, and for each receiver of the outcome up to its own time limit.
- */
-int job_finish(struct job *job);
-
-/* job_start.c */
-/* -1: the supervisor cannot work at all. What it can do without is only reported. */
-int job_open(struct job *job, struct err *err);
 /* PURE, but for the environment (launch/launch.h). */
 enum expectation job_expects_checkpoints(const struct job *job);
-/* Restores on a worker, then posts RESTORED or START_FAILED. */
-void job_begin_resume(struct job *job);
 /* Claims an attempt for a job that runs already, on a worker, then posts CLAIMED. */
 void job_claim_attempt_late(struct job *job);
 /* Tells the next run who writes to the directory, if the supervisor alone is killed. */
 void job_note_child(struct job *job);
 /* Starts the tracker and the child, then posts LAUNCHED or START_FAILED. */
 void job_launch_child(struct job *job);
-void job_close(struct job *job);
 
 /* PURE. The exit code where the store could not be used, and the job is not started: 78 if another
  * start would meet the same, else 70. */
@@ -277,9 +274,6 @@ int64_t job_deadline_ms(const struct job *job);
 /* The termination message: why it is to end, or (with `outcome`) has ended. */
 void job_tell_why(struct job *job, const struct outcome *outcome);
 
-/* job_child.c */
-/* SIGCHLD. */
-void job_reap_children(struct job *job);
 /* Posts the exit of the child, if that waits for the judgement of its last files. */
 void job_post_child_exit(void *job);
 /* Looks again whether a process still writes: by a timer, and whenever one has ended. */
@@ -313,32 +307,10 @@ void job_note_writer_in_gang(void *job, pid_t pid, bool anew);
 /* A part of a round was given, or was not. */
 void job_note_part_ended(struct job *job, const struct snapshot_outcome *outcome);
 
-/* job_requests.c */
-/* After the launch: how this job is asked. */
-void job_prepare_requests(struct job *job);
-/* Lowers the flag that the job polls. */
-void job_end_flag(struct job *job, bool answered);
-json_t *job_rank_progress_json(const struct job *job); /* owned by the caller; NULL: none asked */
-/* The processes that wrote checkpoints last; the first *savers of them have written to a save that
- * is complete, or there is none yet. */
-size_t job_list_writers(void *job, pid_t *pids, size_t most, size_t *savers);
-/* The newest request was sent to `pid` as a SIGTERM, later than `since_ms`. Of one that the process
- * has got since then, that is not so: the time is taken before the signal is sent. */
-bool job_has_sent_sigterm(const struct job *job, pid_t pid, int64_t since_ms);
-
 /* job_tracker.c */
 void job_start_tracker(struct job *job);
 /* Before the directory is locked. Blocks. */
 void job_read_what_was_left(struct job *job);
-
-/* job_clients.c */
-void job_open_control(struct job *job);
-/* Sends news of the asking to all clients whose request it serves. Takes ownership. */
-void job_tell_clients(struct job *job, json_t *reply);
-void job_reply_to_client(const struct job_effect *effect, json_t *reply); /* borrows `reply` */
-void job_refuse_client(const struct job_effect *effect);
-/* Who asked for the outcome gets it. `last`: nobody can ask for it afterwards. */
-void job_tell_outcome(struct job *job, const struct outcome *outcome, bool last);
 
 /* job_snapshots.c */
 /* Once an attempt is claimed. */
@@ -350,12 +322,5 @@ void job_note_other_commit(void *arg, uint32_t round, uint64_t generation);
 void job_look_for_last_commit(struct job *job);
 /* The tracker's callback: closed files of a checkpoint that is being written are sent early. */
 bool job_on_files_closed(void *arg);
-/* Somebody has sent SIGTERM to the job, and not to us. */
-
-/* job_clients.c */
-/* What is known of the run, for those who tell of it. */
-struct run_facts job_facts(const struct job *job, enum run_look look);
-/* Event log in the store, metrics, webhook. */
-int job_open_observers(struct job *job, struct err *err);
 
 #endif

@@ -235,8 +235,7 @@ bool job_on_files_closed(void *arg)
 	 */
 	if (job->gang.members > 1)
 		return true;
-	if (!job_may_upload_early(&job->model) || !job->snapshots ||
-	    snapshot_queue_is_busy(job->snapshots))
+	if (!job_can_save(&job->model) || !job->snapshots || snapshot_queue_is_busy(job->snapshots))
 		return false;
 	tracker_list_files(job->tracker, &closed, &open);
 	snapshot_queue_upload_early(job->snapshots, closed, open);

@@ -1,4 +1,6 @@
-/* Up to the launch: opens the parts, restores the newest checkpoint, starts the child. */
+/* Up to the launch: opens the parts, restores the newest checkpoint, starts the child. And the end:
+ * leaves no process behind, decides the outcome and the exit code, and tells everybody who needs to
+ * know. */
 #include "job.h"
 
 #include "base/cleanup.h"
@@ -7,10 +9,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "restore/restore.h"
-#include "telemetry/telemetry.h"
-#include "workspace/workspace.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -89,7 +89,7 @@ char *job_explain_restart_decision(const struct job *job, struct storage *storag
 
 /* --- the parts --- */
 
-int job_open(struct job *job, struct err *err)
+static int open_parts(struct job *job, struct err *err)
 {
 	const char *refused = detached_process_refuse_command(job->options->command);
 	struct err why;
@@ -98,13 +98,9 @@ int job_open(struct job *job, struct err *err)
 		return err_set(err, ERR_INVALID, "not started: %s", refused);
 
 	job->message.path = job->options->termination_log;
-	if (loop_init(&job->loop, err) < 0 || cancel_init(&job->cancel, err) < 0)
-		return -1;
-	if (signals_open(&job->signals, &job->loop, job_on_signal, job, err) < 0)
-		return err_wrap(err, "signals");
-	if (workers_new(&job->loop, 1, &job->workers, err) < 0)
-		return err_wrap(err, "worker");
-	if (job_open_observers(job, err) < 0)
+	if (loop_init(&job->loop, err) < 0 || cancel_init(&job->cancel, err) < 0 ||
+	    signals_open(&job->signals, &job->loop, job_on_signal, job, err) < 0 ||
+	    workers_new(&job->loop, 1, &job->workers, err) < 0 || job_open_observers(job, err) < 0)
 		return -1;
 	if (event_log_open(&job->events, job->options->events, &why) < 0)
 		report_our_failure(&job->reports, "no event log is written", &why);
@@ -119,7 +115,7 @@ int job_open(struct job *job, struct err *err)
 	return job_start_notice_watch(job, err);
 }
 
-void job_close(struct job *job)
+static void close_parts(struct job *job)
 {
 	if (job->hung) {
 		session_close(&job->session);
@@ -138,7 +134,6 @@ void job_close(struct job *job)
 	sigterm_hold_release(&job->sigterm_hold);
 	tracker_free(job->tracker);
 	checkpoint_request_release(&job->ask);
-	rank_progress_release(&job->ranks);
 	control_socket_close(job->control);
 	session_close(&job->session);
 	signals_close(&job->signals, &job->loop);
@@ -184,19 +179,6 @@ static json_t *attempt_record_json(const struct job *job)
 #define SOURCES_MOST_MS 30000
 #define SOURCES_POLL_MS 20
 
-/* "aws" is in "file:/run/notice,aws"; auto names none. */
-static bool is_named(const char *list, const char *source)
-{
-	size_t length = strlen(source);
-
-	for (const char *word = list; word; word = strchr(word, ',')) {
-		word += *word == ',';
-		if (strncmp(word, source, length) == 0 && strchr(",:", word[length]))
-			return !text_equal(source, "auto");
-	}
-	return false;
-}
-
 /* Under --strict, before anything is claimed: why a notice source that was named cannot work here.
  * Blocks until each has been heard of. NULL: none is unavailable. The caller frees. */
 static char *find_unavailable_source(struct job *job)
@@ -211,7 +193,10 @@ static char *find_unavailable_source(struct job *job)
 
 		starting = false;
 		for (size_t i = 0; i < count && i < CLOUD_SOURCES_MOST; i++) {
-			if (!is_named(job->options->notice, states[i].name))
+			/* "aws" is in "file:/run/notice,aws". */
+			auto_free char *named = text_format("(^|,)%s(,|:|$)", states[i].name);
+
+			if (!text_matches(job->options->notice, named))
 				continue;
 			starting |= states[i].health == SOURCE_STARTING;
 			if (states[i].health == SOURCE_UNAVAILABLE)
@@ -435,6 +420,48 @@ void job_claim_attempt_late(struct job *job)
 	workers_run(job->workers, resume_worker, on_late_claim_done, job);
 }
 
+static bool zero_is_finished(const struct profile *profile)
+{
+	return profile && !profile->zero_is_asked && profile->ask == PROFILE_ASK_SIGNAL &&
+	       profile->after == PROFILE_AFTER_CONTINUES;
+}
+
+static struct job_rules rules_from(const struct job *job)
+{
+	const struct job_config *options = job->options;
+	bool by_signal = options->ask == REQUEST_SIGNAL;
+	const struct batch_scheduler *batch = batch_scheduler_find(getenv);
+	bool requeues = options->requeue && batch && batch->asked_to_requeue;
+
+	return (struct job_rules){
+		.ask = options->ask,
+		/* A job that polls reprieve_requested() expects the flag, unless the user has
+		 * chosen another way. */
+		.may_flag = options->ask == REQUEST_AUTO || !options->ask_chosen,
+		.request_signal = by_signal ? options->checkpoint_signal : SIGTERM,
+		.asks_by_sigterm =
+			options->ask != REQUEST_COMMAND && options->ask != REQUEST_FLAG &&
+			(!by_signal || options->checkpoint_signal == SIGTERM),
+		.ends_when_asked = options->ask_ends_job,
+		.zero_is_finished = zero_is_finished(job->profile.profile),
+		.expects_saves = job->expected == EXPECT_BY_OPTION,
+		.place_chosen = options->directory_chosen,
+		.has_store = job->store != NULL,
+		.of_gang = job->gang.members > 1,
+		.requeues = requeues,
+		.notice_signals =
+			batch && (requeues || !batch->asked_to_requeue) ? batch->signals : 0,
+		.every_auto = options->every_auto,
+		.retains = options->retention.keep_last != 0,
+		.quiet_ms = options->quiet_ms,
+		.snapshot_interval_ms = options->snapshot_interval_ms,
+		.flush_ms = options->flush_ms,
+		.grace_ms = options->grace_ms,
+		.every_ms = options->every_ms,
+		.mtbf_ms = options->mtbf_ms,
+	};
+}
+
 enum expectation job_expects_checkpoints(const struct job *job)
 {
 	const struct job_config *options = job->options;
@@ -446,13 +473,13 @@ enum expectation job_expects_checkpoints(const struct job *job)
 			 : expectation_of(options->command, job->profile.profile);
 }
 
-void job_begin_resume(struct job *job)
+static void begin_resume(struct job *job)
 {
 	const struct job_config *options = job->options;
 	auto_free char *directory = NULL;
 
 	job->expected = job_expects_checkpoints(job);
-	job->rules = job_rules_from(job);
+	job->rules = rules_from(job);
 	job->model = job_model_new(&job->rules);
 	workspace_init(&job->workspace, options->checkpoint_dir);
 	workspace_follow_link(&job->workspace);
@@ -609,4 +636,260 @@ void job_launch_child(struct job *job)
 	for (int signal = 1; signal < NSIG; signal++)
 		if (sigismember(&job->early_signals, signal) == 1)
 			child_signal(&job->child, signal);
+}
+
+/* --- the end --- */
+
+#define SWEEP_MS 20
+#define END_RECORD_MS 3000
+
+static void kill_remaining_processes(struct timer *timer)
+{
+	struct job *job = container_of(timer, struct job, sweep_timer);
+	size_t left = kill_tree();
+
+	child_reap(&job->child, NULL, NULL);
+	if (left == 0 || clock_monotonic_ms() > job->model.budget.commit_until_ms)
+		loop_stop(&job->loop);
+	else
+		loop_arm(&job->loop, &job->sweep_timer, clock_monotonic_ms() + SWEEP_MS);
+}
+
+void job_begin_shutdown(struct job *job)
+{
+	job->sweep_timer.fired = kill_remaining_processes;
+	if (job->model.facts.told_to_end && job->model.facts.launched)
+		kill_remaining_processes(&job->sweep_timer);
+	else
+		loop_stop(&job->loop);
+}
+
+/* The end record is useful, but no work is lost without it: it gets little time, and none after the
+ * deadline. */
+static int64_t end_record_deadline(const struct job *job)
+{
+	int64_t until_ms = clock_monotonic_ms() + END_RECORD_MS, end_ms = job_deadline_ms(job);
+
+	return end_ms < until_ms ? end_ms : until_ms;
+}
+
+/* What it had not saved by then is in no snapshot that counts, however it has ended. */
+static void add_successor(const struct job *job, json_t *about, struct cancel *cancel)
+{
+	uint32_t number = job->resume.attempt.number, newest = number;
+
+	if (job->model.snapshots.superseded &&
+	    storage_superseded(job->resume.storage, number, &newest, cancel, NULL) == 0 &&
+	    newest > number)
+		json_object_set_new(about, "superseded_by", json_integer(newest));
+}
+
+static void record_attempt_end(struct job *job, const struct outcome *outcome, int64_t until_ms)
+{
+	struct cancel cancel = CANCEL_AT(until_ms);
+	struct run_facts run = job_facts(job, LOOK_AT_MODEL);
+	struct err err;
+	json_t *about;
+
+	/* One member records it for all. An attempt that was preempted during its restore is
+	 * recorded too: without a record, the next attempt would take the machine for lost. */
+	if (!gang_view_is_first(&job->in_gang.feed.view, job->gang.member) ||
+	    (!job->snapshots && (job->model.facts.launched || !job->model.facts.noticed)))
+		return;
+	if (job->hung || !job->resume.storage || job->resume.attempt.number == 0)
+		return;
+	about = end_record(&run, outcome);
+	add_successor(job, about, &cancel);
+	if (storage_end_attempt(job->resume.storage, job->resume.attempt.number,
+				outcome_name(outcome), about, &cancel, &err) < 0 &&
+	    err.kind != ERR_EXISTS)
+		log_debug("cannot record the end of the attempt: %s", err.text);
+	json_decref(about);
+}
+
+/* What was cancelled ends within milliseconds, but for a disk that hangs. */
+#define HUNG_MS 3000
+
+/* The facts that are known only now, after job and uploads have ended. */
+static void complete_outcome_facts(struct job *job, const struct torn_files *torn)
+{
+	struct job_view view = job_look(job, false);
+	struct outcome_facts *facts = &job->model.facts;
+	enum unsaved_work unsaved = UNSAVED_NOTHING;
+
+	if (torn->first)
+		unsaved = torn->went_on ? UNSAVED_SAVES : UNSAVED_CUT;
+	*facts = job_outcome_facts(&job->model, &job->rules, &view, unsaved);
+	if (torn->first && job->outlived.lost)
+		facts->all_durable = false;
+	/* Whoever starts the job again starts all members, and has what this time was lost. */
+	facts->strict_failed =
+		(job->options->strict && (job->reports.failed || !facts->all_durable)) ||
+		job->model.gang.lost;
+}
+
+/* Whoever still waits for a checkpoint is told that none will come. */
+static void answer_last_clients(struct job *job, const struct outcome *outcome)
+{
+	auto_free char *why = text_format("the job has ended (%s): what it saved after this "
+					  "request is not durable",
+					  outcome_name(outcome));
+	auto_(job_effects_release) struct job_effects effects = {0};
+	auto_json json_t *reply = control_failure(why);
+
+	job_end_requests(&job->model, &effects);
+	for (size_t i = 0; i < effects.count; i++)
+		if (effects.items[i].kind == JOB_DO_REPLY)
+			job_reply_to_client(&effects.items[i], reply);
+}
+
+static void on_requeueing(void *arg, const char *id)
+{
+	struct job *job = arg;
+
+	event_log_add(&job->events, "requeue", "{s:s}", "id", id);
+}
+
+static void requeue(struct job *job, const struct outcome *outcome)
+{
+	struct run_facts known = job_facts(job, LOOK_AT_MODEL);
+	const struct notice *stop = known.stop;
+	char durable[RESUME_POINT_TEXT];
+	struct slurm_requeue_run run = {
+		.facts =
+			{
+				.wanted = job->rules.requeues,
+				.preempted = outcome->kind == OUTCOME_PREEMPTED ||
+					     (outcome->kind == OUTCOME_NOT_DURABLE &&
+					      !job->model.facts.launched),
+				.lost = outcome->kind == OUTCOME_NOT_DURABLE &&
+					job->model.facts.noticed && job->model.facts.launched,
+				.durable = run_facts_resume_point(&known, durable)[0] != '\0',
+				.at_limit = notices_are_slurm_limit(&job->notices),
+				.script_ended = job_slurm_script_ended(job),
+				.exit_code = outcome->exit_code,
+			},
+		/* The members of a gang have saved together. */
+		.deadline_ms = stop && job->gang.members == 1 ? stop->deadline_ms : 0,
+		.requeueing = on_requeueing,
+		.arg = job,
+	};
+
+	slurm_requeue_run(&run);
+}
+
+/* The notice sources still post to these workers, so they are not freed yet. Only one thread may
+ * use the storage: a cancelled snapshot has to end before it. */
+static void end_workers(struct job *job)
+{
+	if (job->tracker && !tracker_end_within(job->tracker, HUNG_MS))
+		job->hung = true;
+	if (!workers_end_within(job->workers, HUNG_MS))
+		job->hung = true;
+	if (!job->hung)
+		return;
+	log_warn("%s does not answer: what reads it is left behind", job->workspace.directory);
+	observers_set_store(&job->observers, NULL, 0);
+}
+
+/* Asked to stop before the launch: the restore was cancelled, and what it had come to is known once
+ * its worker has ended. */
+static void end_restore(struct job *job)
+{
+	struct job_model *model = &job->model;
+
+	end_workers(job);
+	if (job->hung || snapshot_id_is_none(job->resume.from) || job->resume.newer_than_store)
+		return;
+	model->attempt = ATTEMPT_CLAIMED;
+	model->facts.managed = model->snapshots.any_durable = true;
+}
+
+/* Said to a job that has left nothing at all. */
+static bool is_directory_empty(const struct job *job)
+{
+	const char *directory = job->workspace.directory;
+
+	return !job->model.any_complete &&
+	       (!file_exists(directory) || file_directory_is_empty(directory));
+}
+
+static void say_end(struct job *job, const struct torn_files *torn, const struct outcome *outcome)
+{
+	struct run_facts run = job_facts(job, LOOK_AT_PARTS);
+	struct end_facts end = {
+		.outcome = *outcome,
+		.torn = torn,
+		.lacks_newest = job->tracker && tracker_lacks_newest(job->tracker),
+		.directory_is_empty =
+			outcome->kind == OUTCOME_NOT_DURABLE && is_directory_empty(job),
+	};
+
+	report_end(&job->reports, &run, &end);
+}
+
+static int finish(struct job *job)
+{
+	auto_(torn_files_release) struct torn_files torn = {0};
+	struct outcome outcome;
+	int64_t now_ms, until_ms;
+
+	display_end(&job->reports);
+	job_look_for_last_commit(job);
+	tracker_find_torn(job->tracker, &torn);
+	if (!job->model.facts.launched)
+		end_restore(job);
+	complete_outcome_facts(job, &torn);
+	outcome = outcome_of(&job->model.facts);
+	outcome.exit_code = exit_policy_code(job->options->exit_policy, &outcome);
+	retention_worker_stop(job->retention_worker);
+	if (job->snapshots)
+		snapshot_queue_stop_early(job->snapshots);
+	/* Log first: the rest may wait for a store that does not answer. */
+	say_end(job, &torn, &outcome);
+	answer_last_clients(job, &outcome);
+	job_tell_outcome(job, &outcome, false);
+	job_tell_why(job, &outcome);
+	if (job->model.facts.launched)
+		end_workers(job);
+	gang_feed_say_last_word(&job->in_gang.feed);
+	job_tell_gang_not_started(job);
+	now_ms = clock_monotonic_ms();
+	/* The webhook comes first, and must leave half of that time for the record. */
+	if (job->model.facts.noticed || outcome.exit_code != 0)
+		observers_notify_end(&job->observers, outcome_name(&outcome), outcome.exit_code,
+				     now_ms + (end_record_deadline(job) - now_ms) / 2);
+	until_ms = end_record_deadline(job);
+	record_attempt_end(job, &outcome, until_ms);
+	observers_record_end(&job->observers, outcome.exit_code, until_ms);
+	requeue(job, &outcome);
+	job_acknowledge_notice(job, &outcome);
+	/* Those that have connected since. */
+	job_tell_outcome(job, &outcome, true);
+	return outcome.exit_code;
+}
+
+/* --- the run --- */
+
+int job_run(struct job *job)
+{
+	struct err err;
+	int code;
+
+	job_start_runner(job);
+	if (open_parts(job, &err) < 0) {
+		log_error("%s", err.text);
+		close_parts(job);
+		return err.kind == ERR_INVALID ? EXIT_USAGE : EXIT_OWN_FAILURE;
+	}
+	begin_resume(job);
+	if (loop_run(&job->loop, &err) < 0)
+		log_error("%s", err.text);
+	code = finish(job);
+	close_parts(job);
+	if (job->hung) {
+		fflush(NULL);
+		_exit(code);
+	}
+	return code;
 }

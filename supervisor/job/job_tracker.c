@@ -2,7 +2,6 @@
 #include "job.h"
 
 #include "base/cleanup.h"
-#include "base/held_directory.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -17,15 +16,6 @@
  * what was under way in its directory, before its session is removed. Only in that of this job:
  * another one may lie on a mount that hangs, and this job is not to wait for it. Of such, the
  * session stays for the start there. */
-
-/* Was this supervisor the last one in the directory, and is nobody there now? Else the list is not
- * its own. */
-static bool is_last_there(const struct workspace *workspace, const struct left_channel *left)
-{
-	int last;
-
-	return !workspace_is_in_use(workspace, &last, NULL) && last == left->supervisor;
-}
 
 static void complete_list(const struct job *job, struct workspace *workspace,
 			  const struct left_channel *left, const json_t *known)
@@ -76,6 +66,7 @@ static void read_left(void *arg, const char *session_directory)
 	struct workspace workspace = {0};
 	auto_json json_t *known = NULL;
 	struct err err;
+	int last;
 
 	if (left_channel_read(session_directory, &left, &err) < 0) {
 		log_debug("%s", err.text);
@@ -83,8 +74,11 @@ static void read_left(void *arg, const char *session_directory)
 	}
 	known = json_parse(left.known.data, left.known.size, NULL);
 	workspace_init(&workspace, job->options->checkpoint_dir);
+	/* Was this supervisor the last one in the directory, and is nobody there now? Else the list
+	 * is not its own. */
 	if (text_equal(workspace.directory, left.directory) &&
-	    json_is_array(json_object_get(known, "rest")) && is_last_there(&workspace, &left)) {
+	    json_is_array(json_object_get(known, "rest")) &&
+	    !workspace_is_in_use(&workspace, &last, NULL) && last == left.supervisor) {
 		if (left.count > left.listed)
 			complete_list(job, &workspace, &left, known);
 		keep_known(job, &workspace, known);
@@ -149,24 +143,11 @@ static void on_sigterm_held(void *arg, pid_t pid, pid_t sender, int64_t had_ms)
 	sigterm_hold_add(&job->sigterm_hold, pid, sender, job_has_sent_sigterm(job, pid, had_ms));
 }
 
-/* Is the watched directory a link by now, and the file below what it leads to? */
-static bool is_below_watched(const struct job *job, const char *path)
-{
-	auto_free char *watched = held_directory_resolve(job->workspace.directory, NULL);
-	auto_free char *real = NULL;
-
-	if (!watched || text_equal(watched, job->workspace.directory))
-		return false;
-	real = held_directory_resolve(path, NULL);
-	return real && path_set_is_below(real, watched);
-}
-
 static void on_saved_elsewhere(void *arg, const char *path)
 {
 	struct job *job = arg;
 
-	if (!is_below_watched(job, path))
-		save_place_note_elsewhere(&job->reports, path);
+	save_place_note_elsewhere(&job->reports, path);
 }
 
 void job_start_tracker(struct job *job)

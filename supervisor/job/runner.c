@@ -1,15 +1,15 @@
 /* Feeds the core: takes what the parts have posted, one event after the other, and performs what
- * the core says. */
+ * the core says. What a client is told, and how the job is asked, is here too. */
+#include "job.h"
+
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "job.h"
-#include "process/process.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* --- posting --- */
 
@@ -82,18 +82,6 @@ static void free_posted(struct posted_event *posted)
 	free(posted);
 }
 
-void job_forget_client(struct job *job, void *client)
-{
-	struct job_event event = {.kind = JOB_EV_CLIENT_GONE, .client = client};
-	auto_(job_effects_release) struct job_effects none = {0};
-	struct job_view view = {0};
-
-	for (struct posted_event *posted = job->runner.first; posted; posted = posted->next)
-		if (posted->event.kind == JOB_EV_CLIENT && posted->event.client == client)
-			posted->event.kind = JOB_EVENTS;
-	job_step(&job->model, &job->rules, &view, &event, &none);
-}
-
 /* --- what the parts say --- */
 
 struct job_view job_look(const struct job *job, bool about_stop)
@@ -102,8 +90,8 @@ struct job_view job_look(const struct job *job, bool about_stop)
 		.now_ms = clock_monotonic_ms(),
 		.child_running = job->child.running || job->outlived.waits,
 		.directory = {.reported_step = -1},
-		.any_rank = job->ranks.count > 0,
-		.rank_saving = rank_progress_saving(&job->ranks) > 0,
+		.any_rank = job->ask.asked_count > 0,
+		.rank_saving = rank_progress_saving(&job->ask) > 0,
 		.usual_window_ms = preemption_forecast_window_of(job->cloud),
 		.saves_elsewhere = save_place_is_elsewhere(&job->reports),
 	};
@@ -126,6 +114,326 @@ struct job_view job_look(const struct job *job, bool about_stop)
 	view.could_use_usr1 =
 		!view.has_target && checkpoint_request_finds(&job->ask, job->child.pid, SIGUSR1);
 	return view;
+}
+
+/* What the job tells of itself: as facts for supervisor/reporting/, and to telemetry/observers.c.
+ */
+struct run_facts job_facts(const struct job *job, enum run_look look)
+{
+	struct run_facts run = {
+		.model = &job->model,
+		.rules = &job->rules,
+		.view = {.now_ms = clock_monotonic_ms(), .child_running = job->child.running},
+		.job = job->name.text,
+		.of_scheduler = job->name.of_scheduler,
+		.stem = job->name.stem,
+		.directory = job->workspace.directory,
+		.store = job->store,
+		.runtime = job->session.directory,
+		.command = job->options->command,
+		.attempt = job->resume.attempt.number,
+		.pid = job->child.pid,
+		.fresh = job->resume.kind == RESUME_FRESH,
+		.restored = job->resume.kind == RESUME_RESTORED,
+		.goes_back = job->options->restore != RESTORE_LATEST,
+		.expected = job->expected != EXPECT_NOTHING,
+		.ask_chosen = job->options->ask_chosen,
+		.handler_unseen = job->profile.handler_unseen,
+		.from = job->resume.from,
+		.stop = notices_stop(&job->notices),
+	};
+
+	if (job->snapshots)
+		run.durable = snapshot_queue_newest(job->snapshots);
+	else
+		run.durable = job->resume.from;
+	if (look != LOOK_AT_MODEL)
+		run.view = job_look(job, look == LOOK_AT_PROCESSES);
+	return run;
+}
+
+static struct run_facts look_at_run(void *arg, enum run_look look)
+{
+	return job_facts(arg, look);
+}
+
+/* --- the clients of the control socket: `reprieve checkpoint` and `reprieve status` --- */
+
+static void tell_clients(struct job *job, json_t *reply)
+{
+	const struct request_table *table = &job->model.requests;
+
+	for (size_t i = 0; i < table->count; i++)
+		if (table->items[i].client && table->items[i].phase == REQUEST_ASKED)
+			control_request_reply(table->items[i].client, json_incref(reply));
+	json_decref(reply);
+}
+
+static json_t *status_json(const struct job *job, enum run_look look)
+{
+	struct progress_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
+	struct training_progress progress;
+	bool trains = page && progress_page_read_progress(page, &progress);
+	json_t *status = status_report(&job->reports, look, trains ? &progress : NULL);
+
+	json_object_set(status, "counters", job->observers.counters);
+	json_object_set(status, "labels", job->options->labels);
+	json_object_set_new(status, "sources", notice_format_sources_json(job->watch));
+	if (job->ask.asked_count > 0)
+		json_object_set_new(status, "rank_progress", rank_progress_json(&job->ask));
+	if (gang_feed_is_running(&job->in_gang.feed))
+		json_object_set_new(status, "gang", gang_feed_status(&job->in_gang.feed));
+	return status;
+}
+
+/* From within the log of events. */
+static json_t *status_of_model(void *arg)
+{
+	return status_json(arg, LOOK_AT_MODEL);
+}
+
+int job_open_observers(struct job *job, struct err *err)
+{
+	const struct job_config *options = job->options;
+	struct observed_job observed = {
+		.loop = &job->loop,
+		.events = &job->events,
+		.name = job->name.text,
+		.labels = options->labels,
+		.states = job_state_names,
+		.has_store = job->store != NULL,
+		.metrics = options->metrics,
+		.metrics_file = options->metrics_file,
+		.notify = options->notify,
+		.log = options->log,
+		.status = status_of_model,
+		.arg = job,
+	};
+
+	job->reports.loop = &job->loop;
+	job->reports.events = &job->events;
+	job->reports.look = look_at_run;
+	job->reports.arg = job;
+	return observers_open(&observed, &job->observers, err);
+}
+
+void job_reply_to_client(const struct job_effect *effect, json_t *reply)
+{
+	control_request_reply(effect->client, json_incref(reply));
+	if (effect->last)
+		control_request_finish(effect->client);
+}
+
+static void refuse_client(const struct job_effect *effect)
+{
+	static const char *const reasons[] = {
+		[REFUSED_SUPERSEDED] =
+			"superseded by a newer attempt: this one uploads no more checkpoints",
+		[REFUSED_NOT_STARTED] = "the job has not started yet",
+		[REFUSED_BEING_STOPPED] = "the job is being stopped or has ended: what it saves "
+					  "last is made durable without a request",
+		[REFUSED_ENDS_WHEN_ASKED] =
+			"this job saves and exits when it is asked, so it is asked only at a stop "
+			"notice",
+		[REFUSED_CANNOT_ASK] = "this job cannot be asked, or not yet: start it with "
+				       "--checkpoint-signal or --checkpoint-command",
+	};
+
+	control_request_answer(effect->client, control_failure(reasons[effect->refusal]));
+}
+
+static void request_checkpoint(struct job *job, struct control_request *request, json_t *message)
+{
+	bool until_asked = !json_true_or(message, "wait", true);
+
+	job_post_with(job,
+		      (struct job_event){.kind = JOB_EV_CLIENT,
+					 .client = request,
+					 .until_asked = until_asked},
+		      NULL, json_pack("{s:s, s:[]}", "event", "asked", "pids"));
+}
+
+void job_tell_outcome(struct job *job, const struct outcome *outcome, bool last)
+{
+	struct run_facts run = job_facts(job, LOOK_AT_MODEL);
+	char durable[RESUME_POINT_TEXT];
+
+	control_socket_hear(job->control, last);
+	control_socket_answer_held(job->control,
+				   json_pack("{s:s, s:s, s:s, s:i, s:s}", "event", "ended", "job",
+					     job->name.text, "outcome", outcome_name(outcome),
+					     "exit_code", outcome->exit_code, "durable",
+					     run_facts_resume_point(&run, durable)));
+}
+
+/* What a client may ask for. */
+static void handle_client_request(void *arg, struct control_request *request, json_t *message)
+{
+	struct job *job = arg;
+	const char *what = json_string_value(json_object_get(message, "do"));
+	bool checkpoints = text_equal(what, "checkpoints");
+	json_t *status;
+
+	if (checkpoints || text_equal(what, "status")) {
+		status = status_json(job, LOOK_AT_PROCESSES);
+		if (checkpoints)
+			json_object_set_new(status, "checkpoints",
+					    job->tracker ? tracker_checkpoints_json(job->tracker)
+							 : json_array());
+		control_request_answer(request, status);
+	} else if (text_equal(what, "checkpoint")) {
+		request_checkpoint(job, request, message);
+	} else if (text_equal(what, "outcome")) {
+		control_request_hold(request);
+	} else {
+		control_request_answer(request, control_failure("unknown request"));
+	}
+}
+
+/* It has hung up: nothing is sent to it any more, from now on. */
+static void remove_client(void *arg, struct control_request *client)
+{
+	struct job *job = arg;
+	struct job_event event = {.kind = JOB_EV_CLIENT_GONE, .client = client};
+	auto_(job_effects_release) struct job_effects none = {0};
+	struct job_view view = {0};
+
+	for (struct posted_event *posted = job->runner.first; posted; posted = posted->next)
+		if (posted->event.kind == JOB_EV_CLIENT && posted->event.client == client)
+			posted->event.kind = JOB_EVENTS;
+	job_step(&job->model, &job->rules, &view, &event, &none);
+}
+
+void job_open_control(struct job *job)
+{
+	struct control_handler handler = {
+		.asked = handle_client_request,
+		.gone = remove_client,
+		.arg = job,
+	};
+	auto_free char *path = session_path(&job->session, SESSION_CONTROL);
+	struct err err;
+
+	if (path && control_socket_open(&job->loop, path, &handler, &job->control, &err) < 0)
+		report_our_failure(&job->reports, "`reprieve checkpoint` cannot reach this job",
+				   &err);
+}
+
+/* --- asking the job --- */
+
+/* The tracker learns it before the job does, so that what is written from now on may answer. */
+static void on_request_sending(void *arg)
+{
+	struct job *job = arg;
+
+	job_post(job, (struct job_event){.kind = JOB_EV_SENDING, .by_flag = job->ask.by_flag});
+	if (job->tracker)
+		tracker_requested(job->tracker);
+}
+
+static void on_request_sent(void *arg, const struct rank *ranks, size_t count, size_t expected)
+{
+	struct job *job = arg;
+	bool more = job->ask.asked_count > 0;
+	bool by_signal = !job->ask.by_flag && job->ask.method != REQUEST_COMMAND;
+	const char *how = job->ask.by_flag ? "flag" : by_signal ? "signal" : "command";
+	char buffer[SIGNAL_NAME_SIZE];
+	const char *name = by_signal ? signal_name_format(job->ask.signal, buffer) : NULL;
+	auto_free char *command = job->ask.command ? redact_script(job->ask.command) : NULL;
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(list, json_integer(ranks[i].pid));
+	if (more)
+		log_debug("asked %zu more", count);
+	else if (job->ask.by_flag)
+		log_note("asked for a checkpoint: raised the flag that %zu %s", expected,
+			 expected == 1 ? "process polls" : "processes poll");
+	else if (!name)
+		log_note("asked for a checkpoint (%s)", command);
+	else if (count == 1)
+		log_note("asked process %d for a checkpoint (%s)", (int)ranks[0].pid, name);
+	else
+		log_note("asked %zu processes for a checkpoint (%s)", count, name);
+	event_log_add(&job->events, "asked", "{s:s, s:s?, s:O, s:s, s:b}", "how", how, "signal",
+		      name, "pids", list, "reason",
+		      save_reason_name(request_table_cause(&job->model.requests)), "again", more);
+	job_post_with(job, (struct job_event){.kind = JOB_EV_ASKED}, NULL,
+		      json_pack("{s:s, s:o, s:b}", "event", "asked", "pids", list, "again", more));
+}
+
+static void on_rank_news(void *arg, const char *line)
+{
+	struct job *job = arg;
+	const struct checkpoint_request *asked = &job->ask;
+	json_t *reply = rank_progress_json(&job->ask);
+
+	event_log_add(&job->events, "rank_progress", "{s:s, s:I, s:I, s:I}", "text", line, "asked",
+		      (json_int_t)asked->asked_count, "expected", (json_int_t)asked->expected,
+		      "saving", (json_int_t)rank_progress_saving(asked));
+	json_object_set_new(reply, "event", json_string("rank_progress"));
+	tell_clients(job, reply);
+}
+
+static void on_request_failed(void *arg, const char *why)
+{
+	job_post_with(arg, (struct job_event){.kind = JOB_EV_CANNOT_ASK}, text_copy(why),
+		      control_failure(why));
+}
+
+static void end_flag(struct job *job, bool answered)
+{
+	if (job->ask.page)
+		progress_page_end_request(job->ask.page, answered, clock_monotonic_ms());
+}
+
+bool job_has_sent_sigterm(const struct job *job, pid_t pid, int64_t since_ms)
+{
+	if (!job_asked_by_sigterm(&job->model, &job->rules))
+		return false;
+	/* The core learns a moment after a request that it was sent: its time is too late here. It
+	 * decides itself when to forward, so that is no later than the signal. */
+	return job->model.asking.forwarded
+		       ? job->model.asking.sent_ms > since_ms && child_forwards_to(&job->child, pid)
+		       : checkpoint_request_has_signalled(&job->ask, pid, since_ms);
+}
+
+/* The profile knows which ranks handle its own signal. For a signal that the user has chosen, all
+ * ranks are asked. */
+static enum profile_target select_target(const struct job *job)
+{
+	const struct profile *profile = job->profile.profile;
+	bool by_profile = profile && profile->ask == PROFILE_ASK_SIGNAL &&
+			  (job->options->ask != REQUEST_SIGNAL ||
+			   job->options->checkpoint_signal == profile->signal);
+
+	return by_profile ? profile->whom : PROFILE_TARGET_ALL;
+}
+
+void job_prepare_requests(struct job *job)
+{
+	const struct profile *profile = job->profile.profile;
+
+	job->ask = (struct checkpoint_request){
+		.loop = &job->loop,
+		.method = job->options->ask == REQUEST_COMMAND || job->options->ask == REQUEST_FLAG
+				  ? job->options->ask
+				  : REQUEST_SIGNAL,
+		.signal = job->rules.request_signal,
+		.may_flag = job->rules.may_flag,
+		.whom = select_target(job),
+		.command = job->options->checkpoint_command,
+		.environment = (const char *const *)job->environment.pairs,
+		.page = job->tracker ? tracker_page(job->tracker) : NULL,
+		.tracker = job->tracker,
+		.model = &job->model,
+		.patience_ms = RANK_PROGRESS_PATIENCE_MS + (profile ? profile->patience_ms : 0),
+		.sending = on_request_sending,
+		.sent = on_request_sent,
+		.failed = on_request_failed,
+		.news = on_rank_news,
+		.arg = job,
+	};
 }
 
 /* For these it matters who handles SIGTERM: they may make a plan for a stop, or are answered by it.
@@ -158,9 +466,8 @@ static void say(struct job *job, enum job_sentence sentence, const struct posted
 	report_sentence(&job->reports, sentence, posted->text, posted->snapshot);
 	if (sentence == SAY_SUPERSEDED)
 		next_attempt_release(&job->next_attempt);
-	if (sentence == SAY_SAVING || sentence == SAY_SAVING_QUIETLY)
-		job_tell_clients(job,
-				 json_pack("{s:s, s:s}", "event", "saving", "path", posted->text));
+	if (sentence == SAY_SAVING)
+		tell_clients(job, json_pack("{s:s, s:s}", "event", "saving", "path", posted->text));
 }
 
 /* One case for each kind of effect: what takes one call or two stands in it. The snapshot queue is
@@ -187,18 +494,16 @@ static void perform(struct job *job, const struct job_effect *effect,
 		return next_attempt_tell(&job->next_attempt, &job->loop, job->resume.storage,
 					 job->resume.attempt.number, effect->at_ms);
 	case JOB_DO_ASK:
-		checkpoint_request_stop(&job->ask);
 		return checkpoint_request_start(&job->ask, job->child.pid);
 	case JOB_DO_STOP_ASKING:
 		checkpoint_request_stop(&job->ask);
-		rank_progress_end(&job->ranks);
-		return job_end_flag(job, false);
+		return end_flag(job, false);
 	case JOB_DO_CONFIRM_FLAG:
-		return job_end_flag(job, true);
+		return end_flag(job, true);
 	case JOB_DO_REPLY:
 		return job_reply_to_client(effect, posted->reply);
 	case JOB_DO_REFUSE:
-		return job_refuse_client(effect);
+		return refuse_client(effect);
 	case JOB_DO_SHARE_REQUEST:
 		return job_share_request(job, effect->request);
 	case JOB_DO_FORWARD_SIGTERM:
@@ -332,85 +637,18 @@ static void on_due(struct timer *timer)
 		arm_due(job);
 }
 
+void job_start_runner(struct job *job)
+{
+	sigemptyset(&job->early_signals);
+	job->runner.last = &job->runner.first;
+	job->runner.steps.fired = on_steps_due;
+	job->runner.due.fired = on_due;
+}
+
 void job_release_runner(struct job *job)
 {
 	for (struct posted_event *posted; (posted = take_first(&job->runner));)
 		free_posted(posted);
 	job_effects_release(&job->runner.effects);
 	request_table_release(&job->model.requests);
-}
-
-/* --- the run --- */
-
-/* A job that polls reprieve_requested() expects the flag, unless the user has chosen another way.
- */
-static bool may_use_flag(const struct job_config *options)
-{
-	return options->ask == REQUEST_AUTO || !options->ask_chosen;
-}
-
-static bool zero_is_finished(const struct profile *profile)
-{
-	return profile && !profile->zero_is_asked && profile->ask == PROFILE_ASK_SIGNAL &&
-	       profile->after == PROFILE_AFTER_CONTINUES;
-}
-
-struct job_rules job_rules_from(const struct job *job)
-{
-	const struct job_config *options = job->options;
-	bool by_signal = options->ask == REQUEST_SIGNAL;
-	const struct batch_scheduler *batch = batch_scheduler_find(getenv);
-	bool requeues = options->requeue && batch && batch->asked_to_requeue;
-
-	return (struct job_rules){
-		.ask = options->ask,
-		.may_flag = may_use_flag(options),
-		.request_signal = by_signal ? options->checkpoint_signal : SIGTERM,
-		.asks_by_sigterm =
-			options->ask != REQUEST_COMMAND && options->ask != REQUEST_FLAG &&
-			(!by_signal || options->checkpoint_signal == SIGTERM),
-		.ends_when_asked = options->ask_ends_job,
-		.zero_is_finished = zero_is_finished(job->profile.profile),
-		.expects_saves = job->expected == EXPECT_BY_OPTION,
-		.place_chosen = options->directory_chosen,
-		.has_store = job->store != NULL,
-		.of_gang = job->gang.members > 1,
-		.requeues = requeues,
-		.notice_signals =
-			batch && (requeues || !batch->asked_to_requeue) ? batch->signals : 0,
-		.every_auto = options->every_auto,
-		.retains = options->retention.keep_last != 0,
-		.quiet_ms = options->quiet_ms,
-		.snapshot_interval_ms = options->snapshot_interval_ms,
-		.flush_ms = options->flush_ms,
-		.grace_ms = options->grace_ms,
-		.every_ms = options->every_ms,
-		.mtbf_ms = options->mtbf_ms,
-	};
-}
-
-int job_run(struct job *job)
-{
-	struct err err;
-	int code;
-
-	sigemptyset(&job->early_signals);
-	job->runner.last = &job->runner.first;
-	job->runner.steps.fired = on_steps_due;
-	job->runner.due.fired = on_due;
-	if (job_open(job, &err) < 0) {
-		log_error("%s", err.text);
-		job_close(job);
-		return err.kind == ERR_INVALID ? EXIT_USAGE : EXIT_OWN_FAILURE;
-	}
-	job_begin_resume(job);
-	if (loop_run(&job->loop, &err) < 0)
-		log_error("%s", err.text);
-	code = job_finish(job);
-	job_close(job);
-	if (job->hung) {
-		fflush(NULL);
-		_exit(code);
-	}
-	return code;
 }

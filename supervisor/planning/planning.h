@@ -2,12 +2,9 @@
  * supervisor/planning/: what to do with the time that there is. Everything here is PURE: plain
  * values in, plain values out, no clock. The files of core/ supply the facts.
  *
- * For other folders, through this header alone; read deadline_budget.c first:
- *
- *	deadline_budget.c	divides the time of a notice: until when to wait, save, commit; what
- *a preemption would cost now, and the plan at a notice save_pace.c		how often to ask for
- *a checkpoint (--every auto), how often the job saves by itself, when the next snapshot is begun,
- *how far durability is behind the work
+ * planning.c, in the order of this header but for the first: divides the time of a notice, and
+ * plans for it; how often to ask for a checkpoint (--every auto); how often the job saves by
+ * itself; when the next snapshot is begun; how far durability is behind the work.
  */
 #ifndef PLANNING_H
 #define PLANNING_H
@@ -16,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* --- save_pace.c: how often to ask --- */
+/* --- how often to ask --- */
 
 /*
  * PURE. How often a job should save (--every auto). Saving too often wastes the time of the saves;
@@ -71,7 +68,7 @@ bool checkpoint_interval_differs(const struct checkpoint_interval *old,
  * first. */
 int64_t checkpoint_interval_smooth(int64_t known_ms, int64_t newest_ms);
 
-/* --- deadline_budget.c: the time of a notice --- */
+/* --- the time of a notice --- */
 
 /*
  * PURE. Divides the time that a notice leaves: wait for a checkpoint, finish a save, upload, exit.
@@ -116,7 +113,7 @@ int64_t deadline_budget_rest_ms(int64_t since_ms, int64_t kill_ms, bool saving);
 int64_t deadline_budget_kill_ms(const struct deadline_budget *budget, int64_t told_ms, bool pending,
 				int64_t closed_ms);
 
-/* --- deadline_budget.c: what a preemption costs --- */
+/* --- what a preemption costs --- */
 
 /* PURE. What a preemption would cost now, and the plan for the notice that announces it. All
  * durations are milliseconds. */
@@ -187,7 +184,7 @@ int64_t preemption_forecast_warn_ms(int64_t usual_gap_ms, unsigned said);
 /* From the notice to the end of the machine, for the source "aws", "gcp" or "azure"; 0: unknown. */
 int64_t preemption_forecast_window_of(const char *cloud);
 
-/* --- save_pace.c: how far durability is behind --- */
+/* --- how far durability is behind --- */
 
 /*
  * What of an attempt's work is in no snapshot, in time: from the last write to what is durable, or
@@ -211,7 +208,7 @@ int64_t recovery_point_lost_ms(const struct attempt_work *work);
  */
 int64_t recovery_point_kept_ms(const struct attempt_work *work);
 
-/* --- save_pace.c: how often the job saves --- */
+/* --- how often the job saves --- */
 
 /*
  * PURE. How often the job saves by itself: the usual time from one complete checkpoint to the next.
@@ -227,7 +224,7 @@ struct save_rhythm {
  * save: last.ckpt after epoch=3.ckpt. */
 void save_rhythm_note(struct save_rhythm *rhythm, int64_t now_ms);
 
-/* --- save_pace.c: when the next snapshot is begun --- */
+/* --- when the next snapshot is begun --- */
 
 /*
  * PURE. When the next snapshot is begun. A job that saves ten times a second gets one every few

@@ -89,15 +89,12 @@ static void no_way_to_ask(const struct told *told)
 		 "saves count (`reprieve explain python`)");
 }
 
-static void saving_quietly(const struct told *told)
-{
-	event_log_add(told->reports->events, "saving", "{s:s}", "path", told->text);
-}
-
 static void saving(const struct told *told)
 {
-	log_note("the job is saving %s", told->text);
-	saving_quietly(told);
+	/* Else nobody asked for it. */
+	if (told->run.model->requests.asking == ASKING_SENT)
+		log_note("the job is saving %s", told->text);
+	event_log_add(told->reports->events, "saving", "{s:s}", "path", told->text);
 }
 
 static void complete(const struct told *told)
@@ -323,7 +320,6 @@ void report_sentence(struct reports *reports, enum job_sentence sentence, const 
 		[SAY_SAVE_IS_USED] = {.note = "the job is still saving for the previous request: "
 					      "that save is used"},
 		[SAY_SAVING] = {.tell = saving},
-		[SAY_SAVING_QUIETLY] = {.tell = saving_quietly},
 		[SAY_COMPLETE] = {.tell = complete},
 		[SAY_SAVED] = {.tell = saved},
 		[SAY_DEFERRED] = {.tell = deferred},

@@ -165,36 +165,20 @@ const char *job_name_element(job_name_getenv_fn get, void *arg, const char **adv
 	return array ? get(arg, array->element) : NULL;
 }
 
-/* Which machine of a job this is, or which task of a step. */
-static bool is_index(const char *variable)
-{
-	return variable && (text_equal(variable, "JOB_COMPLETION_INDEX") ||
-			    text_equal(variable, "SLURM_PROCID"));
-}
-
-/* Does it name the element of an array? */
-static bool is_element(const char *variable)
-{
-	for (size_t i = 0; variable && i < sizeof(arrays) / sizeof(arrays[0]); i++)
-		if (text_equal(arrays[i].element, variable))
-			return true;
-	return false;
-}
-
-/* A step of one task is the job, and so is a batch script. */
-static bool is_only_task(const char *variable, job_name_getenv_fn get, void *arg)
-{
-	const char *tasks = getenv_value(get, arg, "SLURM_STEP_NUM_TASKS");
-
-	return text_equal(variable, "SLURM_PROCID") && (!tasks || text_equal(tasks, "1"));
-}
-
+/* Of a gang the name has not which machine of the job this is, nor which task of a step; nor with
+ * --member the element of an array. A step of one task is the job, and so is a batch script. */
 static bool is_left_out(const char *variable, const struct job_place *place, job_name_getenv_fn get,
 			void *arg)
 {
-	return (place->of_gang && is_index(variable)) ||
-	       (place->element_is_member && is_element(variable)) ||
-	       is_only_task(variable, get, arg);
+	const char *tasks = getenv_value(get, arg, "SLURM_STEP_NUM_TASKS");
+	bool of_task = text_equal(variable, "SLURM_PROCID");
+	bool of_element = false;
+
+	for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
+		of_element |= text_equal(arrays[i].element, variable);
+	return (place->of_gang && (of_task || text_equal(variable, "JOB_COMPLETION_INDEX"))) ||
+	       (place->element_is_member && of_element) ||
+	       (of_task && (!tasks || text_equal(tasks, "1")));
 }
 
 /* NULL: this scheduler does not run us. The caller frees. The index of `place` is in it once. */

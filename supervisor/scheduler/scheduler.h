@@ -1,16 +1,15 @@
 /*
  * supervisor/scheduler/: the contract with whoever runs us. In: the name of the job. Out: the
- * outcome, the exit code, the termination message, the requeue. The decisions are PURE;
- * slurm_job_query() and slurm_requeue_run() run scontrol, termination_message.c writes a file.
+ * outcome, the exit code, the termination message, the requeue. The decisions are PURE.
+ * slurm_deadline_query() and slurm_requeue_run() run scontrol; termination_message_tell() writes a
+ * file.
  *
- *	outcome.c		how the run ended, and the exit code that says so; read it first
- *	exit_policy.c		maps the exit code for one scheduler (--exit-policy); which signals
- *				of its scheduler announce the end of this job
- *	job_name.c		which job this is, so that the next machine finds its snapshots
- *	termination_message.c	why the job ended, for Kubernetes and SageMaker
- *	slurm_job.c		asks scontrol about the job that this process is in
- *	slurm_requeue.c		asks it on a thread when the job ends; should a preempted job
- *				requeue itself? does it
+ *	outcome.c	how the run ended, and the exit code that says so; read it first. What that
+ *			code is for one scheduler (--exit-policy), and which signals of its announce
+ *			the end of this job. Why it ended, for Kubernetes and SageMaker
+ *	job_name.c	which job this is, so that the next machine finds its snapshots
+ *	slurm.c		asks scontrol about the job that this process is in, and on a thread when
+ *			it ends; should a preempted job requeue itself? does it
  */
 #ifndef SCHEDULER_H
 #define SCHEDULER_H
@@ -91,11 +90,11 @@ bool outcome_is_crash(int wait_status);
 /* Did it end of SIGINT, as at Ctrl-C? A shell reports the signal of its child as 128 + n. */
 bool outcome_is_interrupt(int wait_status);
 
-/* --- exit_policy.c --- */
+/* --- exit policies --- */
 
 /*
  * PURE. Schedulers disagree on what an exit code means. A policy says which codes one scheduler
- * gets, and how to configure it to act on them. exit_policy.c names the source of each row.
+ * gets, and how to configure it to act on them. outcome.c names the source of each row.
  */
 
 struct exit_policy {
@@ -120,7 +119,7 @@ int exit_policy_code(const struct exit_policy *policy, const struct outcome *out
 /* "posix, k8s, ..."; the caller frees. */
 char *exit_policy_names(void);
 
-/* --- exit_policy.c: signals of schedulers --- */
+/* --- signals of schedulers --- */
 
 /*
  * PURE. Schedulers that announce the end of a job by a signal of their own, beside SIGTERM: which,
@@ -205,7 +204,7 @@ const char *job_name_element(job_name_getenv_fn get, void *arg, const char **adv
 /* ERR_INVALID: no job can have that name. */
 int job_name_check(const char *name, struct err *err);
 
-/* --- termination_message.c --- */
+/* --- the termination message --- */
 
 /*
  * The message that a scheduler shows for an ended container: Kubernetes' terminationMessagePath

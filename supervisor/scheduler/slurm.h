@@ -10,11 +10,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* --- slurm_job.c --- */
+/* --- what is asked of scontrol --- */
 
 /*
  * Parses what scontrol prints about a job (scontrol(1), tested with 22.05). PURE except for
- * the local time zone, in which Slurm prints times, and for slurm_job_query().
+ * the local time zone, in which Slurm prints times, and for slurm_requeue_run() and
+ * slurm_deadline_query().
  */
 
 /* The fields of `scontrol --oneliner show job ID`. */
@@ -54,10 +55,6 @@ struct slurm_times {
 	int64_t grace_ms;     /* GraceTime of the partition: after that of a preemption */
 };
 
-/* SIGNALING is a flag of a job that runs, while a signal is on its way to its nodes:
- * --signal, or the SIGTERM at the begin of a grace time (job_state_string() in Slurm's
- * src/common/slurm_protocol_defs.c names the flag in place of the state). */
-bool slurm_job_is_running(const struct slurm_job *job);
 struct slurm_job_end {
 	int64_t at_ms;   /* milliseconds since 1970 */
 	const char *why; /* for people; NULL: `deadline_ms` stands */
@@ -123,20 +120,7 @@ char *slurm_scontrol(int64_t timeout_ms, struct err *err, const char *format, ..
 	__attribute__((format(printf, 3, 4)));
 
 #define SLURM_JOB_ID_SIZE 48
-/* Asks scontrol for what slurm_job_end() needs of them. Blocks for at most `timeout_ms` a call. */
-void slurm_times_query(const struct slurm_job *job, int64_t timeout_ms, struct slurm_times *times);
-
-/* Runs `scontrol show job` for the job that this process is in, and parses its output. Blocks for
- * at most `timeout_ms`. `id` gets the id of the job; "": the environment has none. */
-enum slurm_query_result slurm_job_query(int64_t timeout_ms, char id[SLURM_JOB_ID_SIZE],
-					struct slurm_job *job);
-
-/* slurm_script_asks_for_notice() of this job, or SBATCH_SIGNAL in its environment. scontrol is
- * asked for the script. False also where nobody tells, as of an option on sbatch's command line.
- * Blocks for at most `timeout_ms`. */
-bool slurm_signal_query(int64_t timeout_ms);
-
-/* --- slurm_requeue.c: the deadline --- */
+/* --- the deadline --- */
 
 /*
  * Slurm's SIGTERM does not say how much time is left: KillWait, unless --signal or the partition's
@@ -167,7 +151,7 @@ void slurm_deadline_query(struct slurm_deadline *slurm_deadline, int64_t deadlin
 /* Blocks for the answer: a few seconds at most. */
 void slurm_deadline_release(struct slurm_deadline *slurm_deadline);
 
-/* --- slurm_requeue.c --- */
+/* --- the requeue --- */
 
 /*
  * Should a job that was preempted under Slurm requeue itself? Only if nobody else does it, and

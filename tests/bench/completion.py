@@ -106,7 +106,7 @@ def requests(binary, place, rounds):
             subprocess.run([binary, "checkpoint", "--job", place.name], env=settings(), check=True, stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL, timeout=60)
             took.append((time.monotonic_ns() - began) / 1e6)
-            # Two snapshots a second are the most that requests are given (planning/save_pace.c).
+            # Two snapshots a second are the most that requests are given (planning/planning.c).
             time.sleep(0.5)
     finally:
         run.terminate()

@@ -313,7 +313,7 @@ SIM int64_t sim_last_ms(const struct sim *sim)
 	return sim->detector.last_ms;
 }
 
-/* At a notice to a job that cannot be asked: does it wait for a save? As core/measuring.c. The job
+/* At a notice to a job that cannot be asked: does it wait for a save? As core/saving.c. The job
  * was launched at 0. `saving_ms`, `durable_ms`: when a save began, and what is durable was
  * complete; 0: none is. */
 SIM int sim_awaits(const struct sim *sim, int64_t now_ms, int64_t left_ms, int64_t saving_ms,
@@ -338,7 +338,7 @@ SIM int sim_awaits(const struct sim *sim, int64_t now_ms, int64_t left_ms, int64
 	       plan == PREEMPTION_AWAIT_FIRST;
 }
 
-/* How long the directory has to be still before the job is told to end, as core/deferring.c. */
+/* How long the directory has to be still before the job is told to end, as core/stopping.c. */
 SIM int64_t sim_still_ms(const struct sim *sim)
 {
 	int64_t quiet_ms = sim->detector.quiet_ms, share_ms = sim->rhythm.gap_ms / 10;

@@ -289,7 +289,7 @@ class Supervisor:
         self.run_until(now + COMMIT_MS)
 
     def ends_job(self, now, notice):
-        """At a notice to a job that cannot be asked, as of core/deferring.c: is it told to end now?"""
+        """At a notice to a job that cannot be asked, as of core/stopping.c: is it told to end now?"""
         commit, asked = notice + GRACE_MS - 2000, notice + GRACE_MS - 5000
         saving = bool(self.c.sim_is_saving(self.sim, int(now)))
         if now >= (commit if saving else asked):

@@ -381,7 +381,7 @@ static void look(struct story *story)
 	story->seen.to = (uintptr_t)(reply ? reply->client : refusal ? refusal->client : NULL);
 	story->seen.last = reply && reply->last;
 	story->seen.pending = job_has_pending(model);
-	story->seen.early = job_may_upload_early(model);
+	story->seen.early = job_can_save(model);
 	story->seen.late = job_is_upload_behind(model, story->view.now_ms);
 	story->seen.waiting = model->due_ms[TIMER_SNAPSHOT] != CLOCK_NEVER;
 	story->seen.taken = find_effect(story, JOB_DO_TAKE_SNAPSHOT) != NULL;

@@ -77,28 +77,21 @@ static void on_failed(void *arg, const char *why)
 	fail_msg("%s", why);
 }
 
-static size_t no_writers(void *arg, pid_t *pids, size_t most, size_t *savers)
-{
-	*savers = 0;
-	(void)arg;
-	(void)pids;
-	(void)most;
-	return 0;
-}
-
 /* A signal that the process has got is not one that it has yet to get: it would be given another
  * one in its place. */
 static void test_a_signal_was_sent_before_the_process_got_it(void **state)
 {
+	const struct job_model model = {0};
 	size_t asked = 0;
 	struct checkpoint_request request = {
 		.method = REQUEST_SIGNAL,
 		.signal = SIGTERM,
 		.whom = PROFILE_TARGET_ALL,
+		.patience_ms = RANK_PROGRESS_PATIENCE_MS,
 		.sending = on_sending,
 		.sent = on_asked,
 		.failed = on_failed,
-		.writers = no_writers,
+		.model = &model,
 		.arg = &asked,
 	};
 	pid_t pid = start_job();

@@ -98,7 +98,7 @@ static const struct scene scenes[] = {
 };
 // clang-format on
 
-static void observe(struct rank_progress *rank_progress, size_t index, char letter, int64_t now_ms)
+static void observe(struct checkpoint_request *request, size_t index, char letter, int64_t now_ms)
 {
 	struct process_sample sample = {
 		.cpu_ticks = letter == COMPUTING || letter == PENDING ? (uint64_t)now_ms + 1 : 0,
@@ -109,21 +109,20 @@ static void observe(struct rank_progress *rank_progress, size_t index, char lett
 		.pending = letter == PENDING ? process_signal_bit(SIGUSR1) : 0,
 	};
 
-	rank_progress_observe(rank_progress, &rank_progress->items[index],
-			      letter == GONE ? NULL : &sample, letter == SAVING, letter == WRITER,
-			      now_ms);
+	rank_progress_observe(&request->asked[index], letter == GONE ? NULL : &sample,
+			      letter == SAVING, letter == WRITER, now_ms);
 }
 
-static void add_asked(struct rank_progress *rank_progress, const struct scene *scene,
+static void add_asked(struct checkpoint_request *request, const struct scene *scene,
 		      const char *ranks, int64_t now_ms)
 {
-	for (size_t i = rank_progress->count; ranks[i] && ranks[i] != NOT_ASKED; i++) {
+	for (size_t i = request->asked_count; ranks[i] && ranks[i] != NOT_ASKED; i++) {
 		struct rank rank = {
 			.pid = 100 + (pid_t)i,
 			.number = scene->unnumbered ? PROCESS_NO_RANK : (int64_t)i,
 		};
 
-		rank_progress_add(rank_progress, &rank, 1,
+		rank_progress_add(request, &rank, 1,
 				  scene->expected ? scene->expected : strlen(scene->ranks[0]),
 				  now_ms);
 	}
@@ -131,19 +130,20 @@ static void add_asked(struct rank_progress *rank_progress, const struct scene *s
 
 static void play(const struct scene *scene)
 {
-	struct rank_progress rank_progress = {.signal = SIGUSR1};
+	struct checkpoint_request request = {.signal = SIGUSR1,
+					     .patience_ms = PATIENCE,
+					     .sent_ms = 1000};
 	char line[RANK_PROGRESS_LINE_SIZE];
 
 	print_message("%s\n", scene->name);
-	rank_progress_begin(&rank_progress, PATIENCE, 1000);
 	for (size_t step = 0; step < 6 && scene->ranks[step]; step++) {
 		int64_t now_ms = 1000 + scene->at_ms[step];
 		bool said;
 
-		add_asked(&rank_progress, scene, scene->ranks[step], now_ms);
-		for (size_t i = 0; i < rank_progress.count; i++)
-			observe(&rank_progress, i, scene->ranks[step][i], now_ms);
-		said = rank_progress_report(&rank_progress, now_ms, line);
+		add_asked(&request, scene, scene->ranks[step], now_ms);
+		for (size_t i = 0; i < request.asked_count; i++)
+			observe(&request, i, scene->ranks[step][i], now_ms);
+		said = rank_progress_report(&request, now_ms, line);
 		if (scene->lines[step]) {
 			assert_true(said);
 			assert_string_equal(line, scene->lines[step]);
@@ -151,7 +151,7 @@ static void play(const struct scene *scene)
 			assert_false(said);
 		}
 	}
-	rank_progress_release(&rank_progress);
+	checkpoint_request_release(&request);
 }
 
 static void plays_all_scenes(void **state)
@@ -203,8 +203,11 @@ static void test_a_rank_that_ends_is_gone(void **state)
 	struct heard_news news = {0};
 	struct rank ranks[2];
 	struct loop loop;
-	struct rank_progress watch =
-		{.loop = &loop, .signal = SIGUSR1, .news = on_news, .arg = &news};
+	struct checkpoint_request watch = {.loop = &loop,
+					   .signal = SIGUSR1,
+					   .patience_ms = 5000,
+					   .news = on_news,
+					   .arg = &news};
 	pid_t pids[2] = {start_rank(&ranks[0]), start_rank(&ranks[1])};
 	struct err err;
 
@@ -213,24 +216,19 @@ static void test_a_rank_that_ends_is_gone(void **state)
 	assert_int_equal(loop_init(&loop, &err), 0);
 	/* Another process has the number of the second by now. */
 	ranks[1].start_time++;
-	rank_progress_begin(&watch, 5000, 0);
-	rank_progress_follow(&watch, ranks, 0, 0);
-	assert_false(watch.timer.armed);
 	rank_progress_follow(&watch, ranks, 2, 2);
 	assert_int_equal(news.count, 1);
 	assert_non_null(strstr(news.line, "2/2 ranks asked"));
-	assert_true(watch.timer.armed);
-	watch.timer.fired(&watch.timer);
-	assert_false(watch.items[0].gone);
-	assert_true(watch.items[1].gone);
+	assert_true(watch.watch_timer.armed);
+	watch.watch_timer.fired(&watch.watch_timer);
+	assert_false(watch.asked[0].gone);
+	assert_true(watch.asked[1].gone);
 	end_rank(pids[0]);
-	rank_progress_end(&watch);
-	assert_true(watch.items[0].gone);
-	assert_false(watch.timer.armed);
-	rank_progress_begin(&watch, 5000, 0);
-	assert_int_equal(watch.count, 0);
+	checkpoint_request_stop(&watch);
+	assert_true(watch.asked[0].gone);
+	assert_false(watch.watch_timer.armed);
 	end_rank(pids[1]);
-	rank_progress_release(&watch);
+	checkpoint_request_release(&watch);
 	loop_release(&loop);
 }
 

@@ -73,7 +73,7 @@ static const struct scene scenes[] = {
 	{.name = "another orphan is not asked",
 		{P(10, 1, "podman run image python train.py", GO),
 			P(11, 1, "python serve.py", USR1)},
-		SIGUSR1, {0}, {0}, "only the launcher"},
+		SIGUSR1, {0}, {0}, "no process of the job catches"},
 	{.name = "bash script and python",
 		{P(10, 1, "bash train.sh", 0),
 			P(11, 10, "python train.py", USR1),
@@ -107,7 +107,7 @@ static const struct scene scenes[] = {
 	{.name = "SIGTERM with nobody but torchrun to catch it",
 		{P(10, 1, "python -u -m torch.distributed.run t.py", TERM),
 			P(20, 10, "python -u t.py", 0, .rank = 1, .local_rank = 1)},
-		SIGTERM, {0}, {0}, "only the launcher"},
+		SIGTERM, {0}, {0}, "no process of the job catches"},
 	{.name = "a rank of the pod in everybody's environment",
 		{P(10, 1, "bash run.sh", TERM, .rank = 1),
 			P(11, 10, "torchrun t.py", TERM, .rank = 1),
@@ -205,7 +205,7 @@ static const struct scene scenes[] = {
 		SIGTERM, {0}, {11}, NULL},
 	{.name = "srun: its tasks are elsewhere",
 		{P(10, 1, "srun python t.py", USR1)},
-		SIGUSR1, {0}, {0}, "launcher"},
+		SIGUSR1, {0}, {0}, "no process of the job catches"},
 	{.name = "two jobs side by side in one script",
 		{P(10, 1, "sh both.sh", 0),
 			P(11, 10, "python a.py", USR1),
@@ -275,7 +275,7 @@ static const struct scene scenes[] = {
 		{P(10, 1, "torchrun t.py", TERM),
 			P(20, 10, "python t.py", 0, .rank = 1, .local_rank = 1),
 			P(30, 20, "python t.py", WORKER, .rank = 1, .local_rank = 1)},
-		SIGTERM, {0}, {0}, "launcher", .expected = 1},
+		SIGTERM, {0}, {0}, "no process of the job catches", .expected = 1},
 	{.name = "the same, spawned, and what such a worker starts",
 		{P(10, 1, "python t.py", 0),
 			P(11, 10,
@@ -315,7 +315,7 @@ static const struct scene scenes[] = {
 		{P(10, 1, "torchrun t.py", TERM),
 			P(20, 10, "python t.py", 0, .rank = 1, .local_rank = 1),
 			P(30, 20, "wandb-core", GO, .rank = 1, .local_rank = 1)},
-		SIGTERM, {0}, {0}, "launcher", .expected = 1},
+		SIGTERM, {0}, {0}, "no process of the job catches", .expected = 1},
 	{.name = "a Go program is asked by a signal that it can handle, where it is the job",
 		{P(10, 1, "/opt/trainer", GO)},
 		SIGUSR1, {0}, {10}, NULL},
@@ -338,7 +338,7 @@ static const struct scene scenes[] = {
 	{.name = "python with its options put together",
 		{P(10, 1, "python -um torch.distributed.run t.py", TERM),
 			P(20, 10, "python t.py", 0, .rank = 1)},
-		SIGTERM, {0}, {0}, "launcher", .expected = 1},
+		SIGTERM, {0}, {0}, "no process of the job catches", .expected = 1},
 	{.name = "a real-time signal",
 		{P(10, 1, "python t.py", UINT64_C(1) << 63)},
 		64, {0}, {10}, NULL},
@@ -373,12 +373,14 @@ static void play(const struct scene *scene)
 	struct process processes[MOST];
 	struct process_tree tree = {.processes = processes};
 	auto_(rank_selection_release) struct rank_selection selection = {0};
-	struct rank_criteria criteria = {
-		.main_pid = MAIN,
+	struct recent_writers writers = {0};
+	struct checkpoint_request request = {
+		.child = MAIN,
 		.signal = scene->signal,
 		.whom = scene->whom,
-		.writers = scene->writers,
-		.asked = scene->asked,
+		.writers = &writers,
+		.saved_ms = scene->is_new ? -1 : 0,
+		.asked = (struct rank *)scene->asked,
 	};
 	size_t expected = 0;
 
@@ -386,14 +388,13 @@ static void play(const struct scene *scene)
 		fill(&scene->rows[tree.count], &processes[tree.count]);
 		tree.count++;
 	}
-	while (criteria.writer_count < 4 && scene->writers[criteria.writer_count])
-		criteria.writer_count++;
-	criteria.saver_count = scene->is_new ? 0 : criteria.writer_count;
-	while (criteria.asked_count < 3 && scene->asked[criteria.asked_count].pid)
-		criteria.asked_count++;
+	for (; writers.count < 4 && scene->writers[writers.count]; writers.count++)
+		writers.items[writers.count].pid = scene->writers[writers.count];
+	while (request.asked_count < 3 && scene->asked[request.asked_count].pid)
+		request.asked_count++;
 	while (expected < 4 && scene->chosen[expected])
 		expected++;
-	rank_selection_make(&tree, &criteria, &selection);
+	rank_selection_make(&tree, &request, &selection);
 	print_message("%s: %zu chosen (%s)\n", scene->name, selection.count, selection.reason);
 	assert_int_equal(selection.count, expected);
 	for (size_t i = 0; i < expected; i++)
@@ -425,14 +426,12 @@ static void never_asks_one_that_would_die(void **state)
 		struct process processes[MOST];
 		struct process_tree tree = {.processes = processes, .count = MOST};
 		auto_(rank_selection_release) struct rank_selection selection = {0};
-		pid_t writers[2];
-		struct rank_criteria criteria = {
-			.main_pid = MAIN,
+		struct recent_writers writers = {.count = 2};
+		struct checkpoint_request request = {
+			.child = MAIN,
 			.signal = SIGUSR1,
 			.whom = (enum profile_target)(run % 3),
-			.writers = writers,
-			.saver_count = 2,
-			.writer_count = 2,
+			.writers = &writers,
 		};
 
 		for (int i = 0; i < MOST; i++) {
@@ -449,10 +448,10 @@ static void never_asks_one_that_would_die(void **state)
 				},
 				&processes[i]);
 		}
-		writers[0] = MAIN + (pid_t)(seed % MOST);
-		writers[1] = MAIN + (pid_t)((seed >> 16) % MOST);
-		rank_selection_make(&tree, &criteria, &selection);
-		assert_true(criteria.whom == PROFILE_TARGET_ALL || selection.count <= 1);
+		writers.items[0].pid = MAIN + (pid_t)(seed % MOST);
+		writers.items[1].pid = MAIN + (pid_t)((seed >> 16) % MOST);
+		rank_selection_make(&tree, &request, &selection);
+		assert_true(request.whom == PROFILE_TARGET_ALL || selection.count <= 1);
 		assert_true(selection.count > 0 || selection.reason[0]);
 		for (size_t i = 0; i < selection.count; i++) {
 			const struct process *process = &processes[selection.ranks[i].pid - MAIN];
