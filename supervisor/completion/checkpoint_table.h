@@ -136,7 +136,10 @@ struct checkpoint {
 	bool reduced;
 	/* of the fixed names: one that the newest complete save had was deleted since */
 	bool gone;
-	bool next_begun;
+	/* how many later ones all of its writers have begun since it was written, up to the one of
+	 * this number */
+	unsigned later;
+	int64_t later_number;
 	int64_t begun_ms, last_ms;
 	/* since when it is under way without a verdict */
 	int64_t since_ms;
