@@ -156,7 +156,7 @@ struct checkpoint {
 	 */
 	uint64_t changed, own_word, committed, placed, defect;
 	int64_t defect_ms, defect_until_ms;
-	/* the last check of its contents, and `changed` then (content_check_worker.c) */
+	/* the last check of its contents, and `changed` then (tracker_verdicts.c) */
 	uint64_t check, checked;
 	/* Of a file that came to a numbered one which was complete without it: the key of that one.
 	 * It is a save of its own, and says nothing of the others. NULL: it is none. */
