@@ -136,7 +136,10 @@ struct checkpoint {
 	bool reduced;
 	/* of the fixed names: one that the newest complete save had was deleted since */
 	bool gone;
-	bool next_begun;
+	/* how many later ones all of its writers have begun since it was written, up to the one of
+	 * this number */
+	unsigned later;
+	int64_t later_number;
 	int64_t begun_ms, last_ms;
 	/* since when it is under way without a verdict */
 	int64_t since_ms;
@@ -153,7 +156,7 @@ struct checkpoint {
 	 */
 	uint64_t changed, own_word, committed, placed, defect;
 	int64_t defect_ms, defect_until_ms;
-	/* the last check of its contents, and `changed` then (content_check_worker.c) */
+	/* the last check of its contents, and `changed` then (tracker_verdicts.c) */
 	uint64_t check, checked;
 	/* Of a file that came to a numbered one which was complete without it: the key of that one.
 	 * It is a save of its own, and says nothing of the others. NULL: it is none. */

@@ -8,7 +8,7 @@
  *	- the shim's reports: which process opened, closed or renamed which file (shim_channel);
  *	- the kernel's events, or repeated scans if events do not cover the directory
  *	  (directory_monitor);
- *	- how each writing process ended: by exit, by a signal, or unknown (writer_monitor.h);
+ *	- how each writing process ended: by exit, by a signal, or unknown (tracker_writers.c);
  *	- the job's own word (shim/reprieve.h), or the last write of its framework (profile.h).
  * 2. Checkpoints. A file belongs to one by its name: a numbered directory, a shared number, or the
  *    fixed names (checkpoint_table.h). Running files and excluded files belong to none.
@@ -40,7 +40,6 @@
  *	writer_table.h		PURE: writing processes and the descriptors that they have open
  *	left_reports.h		PURE: the list of what is under way, with what nobody had read yet
  *	file_look.h		what the detector asks about one file; blocks
- *	writer_monitor.h	which processes write, also without the shim, and how each ends
  */
 #ifndef COMPLETION_H
 #define COMPLETION_H

@@ -320,7 +320,8 @@ void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
 		checkpoint_change(checkpoint, ~0u, 0, FILE_REJECTED);
 	checkpoint_change(checkpoint, ~0u, FILE_FRESH | FILE_UNCLOSED | FILE_UNCHECKED, 0);
 	checkpoint->writer_count = 0;
-	checkpoint->settled = checkpoint->next_begun = false;
+	checkpoint->settled = false;
+	checkpoint->later = 0;
 	checkpoint->death = DEATH_NONE;
 	checkpoint->defect = 0;
 	if (!detector_is_busy(detector)) {

@@ -306,7 +306,7 @@ static struct checkpoint_facts facts_of(const struct detector *detector,
 		.committed = checkpoint->committed == checkpoint->changed,
 		.placed = checkpoint->placed == checkpoint->changed &&
 			  checkpoint->family->placed_whole,
-		.next_begun = checkpoint->next_begun,
+		.later = checkpoint->later,
 		.job_end = job_end_of(detector, checkpoint, open || found),
 		.answers = detector->job_end == JOB_END_ASKED &&
 			   checkpoint->last_ms >= detector->request_ms,
@@ -415,15 +415,51 @@ static bool would_mix(const struct checkpoint *checkpoint)
 	       (other || here < checkpoint->family->signature.kinds[0].expected);
 }
 
-/* Was all that it has closed by its writer, and does nothing say that more is to come? *kind:
- * what it was compared with; NULL: nothing. */
+/* Was all that it has closed by its writer? */
+static bool is_closed(const struct detector *detector, const struct checkpoint *checkpoint)
+{
+	return !detector_is_open(detector, checkpoint) &&
+	       checkpoint_all(checkpoint, FILE_WITNESSED) && !would_mix(checkpoint);
+}
+
+/* The same, and does nothing say that more is to come? *kind: what it was compared with; NULL:
+ * nothing. */
 static bool is_closed_as_whole(const struct detector *detector, const struct checkpoint *checkpoint,
 			       const struct known_kind **kind)
 {
-	return !detector_is_open(detector, checkpoint) &&
-	       checkpoint_all(checkpoint, FILE_WITNESSED) && !would_mix(checkpoint) &&
+	return is_closed(detector, checkpoint) &&
 	       match_signature(detector, checkpoint, family_of(detector, checkpoint), kind) ==
 		       SIGNATURE_UNKNOWN;
+}
+
+/* Has it the files of the one before it, which is complete, or was left so by its writer? */
+static bool is_as_before(const struct detector *detector, const struct checkpoint *checkpoint)
+{
+	const struct checkpoint *before = NULL;
+
+	each_checkpoint (other, &detector->table)
+		if (other->family == checkpoint->family && other->number < checkpoint->number &&
+		    (!before || other->number > before->number))
+			before = other;
+	if (!before || (before->later == 0 && before->state != CHECKPOINT_COMPLETE))
+		return false;
+	each_file (file, before) {
+		bool has = false;
+
+		each_file (own, checkpoint)
+			has |= own->name == file->name;
+		if (!has)
+			return false;
+	}
+	return true;
+}
+
+/* A number that lacks something, and is not what the save under way at the end had written: its
+ * writer has gone on, from it or from one like it. */
+static bool is_left_so(const struct detector *detector, const struct checkpoint *checkpoint)
+{
+	return *checkpoint->key && is_closed(detector, checkpoint) &&
+	       (checkpoint->later > 0 || is_as_before(detector, checkpoint));
 }
 
 bool detector_may_be_whole(const struct detector *detector, const struct checkpoint *checkpoint)
@@ -439,9 +475,10 @@ bool detector_may_be_whole_set(const struct detector *detector, const struct che
 {
 	const struct known_kind *kind;
 
-	return is_closed_as_whole(detector, checkpoint, &kind) &&
-	       (*checkpoint->key || detector_may_be_whole(detector, checkpoint) ||
-		(!checkpoint->rewritten && !kind));
+	return is_left_so(detector, checkpoint) ||
+	       (is_closed_as_whole(detector, checkpoint, &kind) &&
+		(*checkpoint->key || detector_may_be_whole(detector, checkpoint) ||
+		 (!checkpoint->rewritten && !kind)));
 }
 
 /* Of more files than this the next list tells. */

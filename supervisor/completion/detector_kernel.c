@@ -57,7 +57,7 @@ static struct tracked_file *move_with_directory(const struct move *move, struct 
 	checkpoint->stalled_ms = move->stalled_ms;
 	checkpoint->pause_ms = was.pause_ms;
 	checkpoint->rewritten = was.rewritten;
-	checkpoint->next_begun = was.next_begun;
+	checkpoint->later = was.later;
 	checkpoint->step = was.step;
 	checkpoint->own_word = said ? checkpoint->changed : 0;
 	return moved;

@@ -39,31 +39,38 @@ bool detector_is_open(const struct detector *detector, const struct checkpoint *
 
 /* --- numbers --- */
 
-/* Has the process begun a checkpoint of this family with a higher number? Of the fixed names: any
- * numbered one after them. */
+/* Has the process begun a checkpoint of this family with a higher number, and behind those that
+ * were counted? Of the fixed names: any numbered one after them. */
 static bool has_begun_later(const struct detector *detector, const struct checkpoint *than, int pid)
 {
 	/* Of one that is decided the writers are forgotten. */
 	each_under_way (later, &detector->table)
 		if (later->number > than->number && checkpoint_has_writer(later, pid) &&
+		    (than->later == 0 || later->number > than->later_number) &&
 		    (later->family == than->family ||
 		     (than->number < 0 && later->begun_ms >= than->last_ms)))
 			return true;
 	return false;
 }
 
-/* The process has begun `later`: the ones before it that only such processes wrote to are over. */
+/* The process has begun `later`: the ones before it that only such processes wrote to are over. How
+ * many it began meanwhile tells whether it meant to leave one as it is. */
 static void note_next_begun(struct detector *detector, const struct checkpoint *later)
 {
 	each_under_way (earlier, &detector->table) {
 		bool all = earlier->writer_count > 0;
 
 		if ((earlier->family != later->family && earlier->number >= 0) ||
-		    earlier->number >= later->number || earlier->next_begun)
+		    earlier->number >= later->number ||
+		    (earlier->later > 0 &&
+		     (earlier->number < 0 || later->number <= earlier->later_number)))
 			continue;
 		for (size_t i = 0; all && i < earlier->writer_count; i++)
 			all = has_begun_later(detector, earlier, earlier->writers[i]);
-		earlier->next_begun = all && !detector_is_open(detector, earlier);
+		if (!all || detector_is_open(detector, earlier))
+			continue;
+		earlier->later++;
+		earlier->later_number = later->number;
 	}
 }
 
@@ -286,7 +293,8 @@ static void begin_save(struct detector *detector, struct checkpoint *checkpoint,
 	checkpoint_set_state(&detector->table, checkpoint, CHECKPOINT_UNDER_WAY);
 	checkpoint->writer_count = 0;
 	checkpoint->death = DEATH_NONE;
-	checkpoint->settled = checkpoint->next_begun = false;
+	checkpoint->settled = false;
+	checkpoint->later = 0;
 	if (checkpoint->placed > 0)
 		checkpoint->family->placed_whole = false;
 	checkpoint->own_word = checkpoint->committed = checkpoint->placed = checkpoint->defect = 0;
@@ -323,7 +331,8 @@ static void go_on(struct detector *detector, struct checkpoint *checkpoint, int6
 
 	if (pause_ms > checkpoint->pause_ms && !detector_is_open(detector, checkpoint))
 		checkpoint->pause_ms = pause_ms;
-	checkpoint->next_begun = checkpoint->reduced = false;
+	checkpoint->reduced = false;
+	checkpoint->later = 0;
 	/* Another process goes on with what a dead one left. */
 	if (checkpoint->death == DEATH_AFTER_CLOSE)
 		checkpoint->death = DEATH_TEARS;

@@ -179,9 +179,10 @@ static const struct checkpoint *checkpoint_of(const struct detector *detector, c
 	return file ? file->checkpoint : NULL;
 }
 
+/* Was it written since it was listed, or is a later one begun, of which the list knew nothing? */
 static bool is_news(const struct replay *replay, const struct checkpoint *checkpoint)
 {
-	return checkpoint && checkpoint->changed > replay->listed;
+	return checkpoint && (checkpoint->changed > replay->listed || checkpoint->later > 0);
 }
 
 static void add_news(void *argument, const char *path)

@@ -6,10 +6,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "file_look.h"
+#include "base/workers.h"
 #include "monitor/monitor.h"
+#include "process/process.h"
 #include "workspace/workspace.h"
-#include "writer_monitor.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,12 +33,11 @@ static void note_touched_path(struct tracker *tracker, const char *path)
 	    !detector_is_busy(&tracker->detector))
 		return;
 	tracker->saving = true;
-	writer_monitor_scan_soon(tracker->writers);
+	tracker->next_search_ms = 0;
 	tracker->options.saving(tracker->options.arg, path);
 }
 
-/* Decides after the whole batch of events was handed in, not after each event. */
-static void poll_soon(void *arg)
+void tracker_poll_soon(void *arg)
 {
 	struct tracker *tracker = arg;
 
@@ -51,7 +50,7 @@ static void process_saved(struct tracker *tracker, const struct shim_message *me
 {
 	directory_monitor_drain(tracker->directory);
 	detector_note_saved(&tracker->detector, message->pid, message->step, clock_monotonic_ms());
-	poll_soon(tracker);
+	tracker_poll_soon(tracker);
 }
 
 static const char *final_path(const struct shim_message *message)
@@ -78,6 +77,18 @@ static void tell_of_writer(struct tracker *tracker, const struct shim_message *m
 		return;
 	if (anew || (*message->path && !detector_is_running(&tracker->detector, message->path)))
 		tracker->options.writer(tracker->options.arg, message->pid, anew);
+}
+
+/* The job has closed the file, and a write to it had failed. Warns once, and again after the next
+ * complete checkpoint. */
+static void warn_of_failed_write(struct tracker *tracker, const char *path)
+{
+	if (tracker->warned_failed)
+		return;
+	tracker->warned_failed = true;
+	log_warn("a write to %s failed in the job (is the disk full?): it is not saved until it is "
+		 "written anew",
+		 path);
 }
 
 static void handle_shim(void *arg, const struct shim_message *message)
@@ -108,13 +119,13 @@ static void handle_shim(void *arg, const struct shim_message *message)
 	if (message->event == SHIM_CLOSED && (message->flags & SHIM_FLAG_FAILED) &&
 	    !(message->flags & SHIM_FLAG_DELETED) && *message->path &&
 	    !detector_is_running(&tracker->detector, message->path))
-		tracker_warn_of_failed_write(tracker, message->path);
+		warn_of_failed_write(tracker, message->path);
 	if (message->event != SHIM_OPENED)
 		directory_monitor_drain(tracker->directory);
 	/* This one counts already. */
 	tracker->detector.table.position = shim_channel_position(tracker->shim_channel) - 1;
 	detector_handle_shim(&tracker->detector, message, clock_monotonic_ms());
-	poll_soon(tracker);
+	tracker_poll_soon(tracker);
 	tell_of_writer(tracker, message);
 	if (message->lost || message->event == SHIM_HELLO || message->event == SHIM_EXITING)
 		return;
@@ -124,7 +135,7 @@ static void handle_shim(void *arg, const struct shim_message *message)
 	if (message->event == SHIM_UNLINKED)
 		return;
 	if (!(message->flags & SHIM_FLAG_FOREIGN_PIDNS))
-		writer_monitor_add(tracker->writers, message->pid);
+		tracker_note_writer(tracker, message->pid);
 	note_touched_path(tracker, final_path(message));
 }
 
@@ -151,20 +162,18 @@ static void handle_directory(void *arg, const struct dir_event *event)
 			file_look_at(tracker->options.workspace->directory, event->path).symlink;
 	detector_handle_kernel(&tracker->detector, &seen, clock_monotonic_ms());
 	if (event->change == DIR_CLOSED_WRITE)
-		writer_monitor_file_closed(tracker->writers);
+		tracker_note_file_closed(tracker);
 	note_marker(tracker, event->path,
 		    event->change == DIR_CLOSED_WRITE || event->change == DIR_MOVED_TO,
 		    event->change == DIR_DELETED);
-	poll_soon(tracker);
+	tracker_poll_soon(tracker);
 	tracker->lost |= event->change == DIR_RESCAN;
 	if (event->change != DIR_RESCAN && event->change != DIR_DELETED)
 		note_touched_path(tracker, event->path);
 }
 
-void tracker_drain(void *arg)
+void tracker_drain(struct tracker *tracker)
 {
-	struct tracker *tracker = arg;
-
 	account_for_stall(tracker);
 	if (tracker->shim_channel)
 		shim_channel_poll(tracker->shim_channel);
@@ -215,12 +224,12 @@ static void gather_evidence(struct tracker *tracker)
 	if (tracker->lost)
 		directory_monitor_rescan(tracker->directory);
 	tracker->lost = false;
-	writer_monitor_scan(tracker->writers);
+	tracker_search_writers(tracker);
 	busy = detector_is_busy(&tracker->detector);
 	/* A writer that died, or a report that was lost, changes the verdict: look for both before
 	 * it is final. */
 	if (busy)
-		writer_monitor_scan_dead(tracker->writers);
+		tracker_find_dead_writers(tracker);
 	if (tracker->shim_channel && (busy || detector_needs_verify(&tracker->detector)))
 		detector_verify(&tracker->detector, query_descriptor, tracker,
 				clock_monotonic_ms());
@@ -239,8 +248,7 @@ void tracker_poll(struct tracker *tracker)
 	tracker_report_running_files(tracker);
 	tracker_warn_if_stuck(tracker);
 	rearm(tracker, at_ms);
-	if (!tracker->ending ||
-	    (tracker->checker && content_check_worker_is_busy(tracker->checker)))
+	if (!tracker->ending || tracker->checks.running)
 		return;
 	tracker->ending = false;
 	tracker->options.ended(tracker->options.arg);
@@ -277,10 +285,10 @@ static int64_t provable_ms(struct tracker *tracker)
 {
 	struct checkpoint *checkpoint = detector_find_provable(&tracker->detector);
 
-	if (!checkpoint || !tracker->checker)
+	if (!checkpoint || !tracker->checks.workers)
 		return 0;
 	if (checkpoint_any(checkpoint, FILE_UNCHECKED))
-		(void)content_check_worker_run(tracker->checker, &tracker->detector, checkpoint);
+		(void)tracker_check_contents(tracker, checkpoint);
 	return detector_outlives_job(&tracker->detector, checkpoint, clock_monotonic_ms())
 		       ? checkpoint->last_ms
 		       : 0;
@@ -392,7 +400,7 @@ void tracker_list_files(const struct tracker *tracker, char ***closed, char ***o
 
 const struct recent_writers *tracker_writers(const struct tracker *tracker)
 {
-	return writer_monitor_recent(tracker->writers);
+	return &tracker->recent;
 }
 
 /* --- life --- */
@@ -408,27 +416,6 @@ static void open_shim_channel(struct tracker *tracker)
 			      handle_shim, tracker, &tracker->shim_channel, &why) < 0)
 		snprintf(tracker->missing_evidence, sizeof(tracker->missing_evidence),
 			 "the shim is not used: %.300s", why.text);
-}
-
-static void start_checker(struct tracker *tracker)
-{
-	const struct tracker_options *options = &tracker->options;
-	struct checker_options checker = {
-		.loop = options->loop,
-		.check =
-			{
-				.directory = options->workspace->directory,
-				.profile = options->profile,
-				.patterns = options->patterns,
-				.marker_elsewhere = options->marker_elsewhere,
-			},
-		.ready = poll_soon,
-		.arg = tracker,
-	};
-	struct err err;
-
-	if (content_check_worker_new(&checker, &tracker->checker, &err) < 0)
-		log_warn("the content of the written files is not checked: %s", err.text);
 }
 
 void tracker_new(const struct tracker_options *options, struct tracker **result)
@@ -458,19 +445,12 @@ void tracker_new(const struct tracker_options *options, struct tracker **result)
 		.quiet_ms = options->quiet_ms,
 		.polls = options->polls,
 		.said = handle_directory,
-		.on_scanned = poll_soon,
+		.on_scanned = tracker_poll_soon,
 		.arg = tracker,
 	});
-	tracker->writers = writer_monitor_new(&(struct writer_monitor_options){
-		.loop = options->loop,
-		.directory = options->workspace->directory,
-		.detector = &tracker->detector,
-		.drain = tracker_drain,
-		.told = poll_soon,
-		.arg = tracker,
-	});
+	tracker->exit_watch = exit_watch_new(options->loop, tracker_writer_ended, tracker);
 	if (options->looks)
-		start_checker(tracker);
+		tracker_start_checks(tracker);
 	open_shim_channel(tracker);
 	/* Files that exist already are not a save of this job: `started` is still false. */
 	*result = tracker;
@@ -481,7 +461,9 @@ void tracker_new(const struct tracker_options *options, struct tracker **result)
 
 bool tracker_end_within(struct tracker *tracker, int64_t milliseconds)
 {
-	return !tracker->checker || content_check_worker_end_within(tracker->checker, milliseconds);
+	struct workers *workers = tracker->checks.workers;
+
+	return !workers || workers_end_within(workers, milliseconds);
 }
 
 void tracker_free(struct tracker *tracker)
@@ -490,9 +472,9 @@ void tracker_free(struct tracker *tracker)
 		return;
 	loop_disarm(tracker->options.loop, &tracker->timer);
 	stall_clock_release(&tracker->stall_clock);
-	writer_monitor_free(tracker->writers);
+	exit_watch_free(tracker->exit_watch);
 	directory_monitor_free(tracker->directory);
-	content_check_worker_free(tracker->checker);
+	tracker_stop_checks(tracker);
 	if (tracker->shim_channel)
 		shim_channel_close(tracker->shim_channel);
 	detector_release(&tracker->detector);
@@ -537,7 +519,7 @@ void tracker_requested(struct tracker *tracker)
 
 void tracker_process_ended(struct tracker *tracker, pid_t pid, int wait_status)
 {
-	writer_monitor_process_ended(tracker->writers, pid, wait_status);
+	tracker_writer_ended(tracker, pid, wait_status);
 	tracker_poll(tracker);
 }
 

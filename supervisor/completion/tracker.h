@@ -1,8 +1,8 @@
 /*
  * Knows which checkpoints in the checkpoint directory are complete. It collects the shim's reports
  * (shim_channel), the events of the directory (directory_monitor) and the ends of the writers
- * (writer_monitor), feeds them to the PURE detector, and calls back with its verdicts. Lives on the
- * loop. If the directory does not exist yet, it is looked for once a second.
+ * (tracker_writers.c), feeds them to the PURE detector, and calls back with its verdicts. Lives on
+ * the loop. If the directory does not exist yet, it is looked for once a second.
  */
 #ifndef TRACKER_H
 #define TRACKER_H

@@ -100,16 +100,6 @@ void tracker_report_under_way(struct tracker *tracker, bool at_once)
 	tracker->listed_wakes_ms = INT64_MAX;
 }
 
-void tracker_warn_of_failed_write(struct tracker *tracker, const char *path)
-{
-	if (tracker->warned_failed)
-		return;
-	tracker->warned_failed = true;
-	log_warn("a write to %s failed in the job (is the disk full?): it is not saved until it is "
-		 "written anew",
-		 path);
-}
-
 static void note_open_path(void *arg, const char *path)
 {
 	const char **name = arg;

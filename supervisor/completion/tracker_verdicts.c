@@ -1,10 +1,177 @@
 /* Asks which checkpoints are decided, has their contents checked, and acts upon the verdicts. */
+#include "tracker_state.h"
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "tracker_state.h"
+#include "base/workers.h"
 
 #include <stdlib.h>
+
+/* Lines of log about files that are not saved. */
+#define SAID_MOST 5
+
+/* More of them wait for the next check, so that the newest is not kept waiting by thousands. */
+#define CHECKED_AT_ONCE 1000
+
+/* --- contents --- */
+
+void tracker_start_checks(struct tracker *tracker)
+{
+	const struct tracker_options *options = &tracker->options;
+	struct content_checks *checks = &tracker->checks;
+	struct err err;
+
+	checks->check = (struct check){
+		.directory = options->workspace->directory,
+		.profile = options->profile,
+		.patterns = options->patterns,
+		.marker_elsewhere = options->marker_elsewhere,
+		.fresh = &checks->fresh,
+		.alone = &checks->alone,
+		.valid = &checks->valid,
+	};
+	if (workers_new(options->loop, 1, &checks->workers, &err) < 0)
+		log_warn("the content of the written files is not checked: %s", err.text);
+}
+
+static void forget_checked(struct content_checks *checks)
+{
+	path_set_release(&checks->fresh);
+	path_set_release(&checks->alone);
+	path_set_release(&checks->valid);
+	findings_release(&checks->findings);
+}
+
+void tracker_stop_checks(struct tracker *tracker)
+{
+	if (tracker->checks.workers)
+		workers_free(tracker->checks.workers);
+	forget_checked(&tracker->checks);
+	free(tracker->checks.last_final);
+}
+
+/* If the directory cannot be read there are no findings, and the other evidence decides. */
+static void run_check(void *arg)
+{
+	struct content_checks *checks = &((struct tracker *)arg)->checks;
+	struct err err;
+
+	if (content_check_run(&checks->check, &checks->findings, &err) < 0)
+		log_debug("the content of the written files is not checked: %s", err.text);
+}
+
+static void check_done(void *arg)
+{
+	struct tracker *tracker = arg;
+
+	tracker->checks.running = false;
+	tracker_poll_soon(tracker);
+}
+
+static void add_fresh(void *arg, const char *path)
+{
+	path_set_mark(arg, path, 1);
+}
+
+static void add_checkpoint(struct content_checks *checks, struct checkpoint *checkpoint)
+{
+	checkpoint->check = checks->count;
+	checkpoint->checked = checkpoint->changed;
+	detector_each_unchecked(checkpoint, add_fresh, &checks->fresh);
+	each_file (file, checkpoint)
+		if (checkpoint->added_to)
+			path_set_mark(&checks->alone, file->path, 1);
+}
+
+static void begin_check(struct tracker *tracker, struct checkpoint *first)
+{
+	struct content_checks *checks = &tracker->checks;
+	int64_t now_ms = clock_monotonic_ms();
+	size_t count = 1;
+
+	forget_checked(checks);
+	checks->count++;
+	add_checkpoint(checks, first);
+	each_under_way (other, &tracker->detector.table)
+		if (other != first && count < CHECKED_AT_ONCE &&
+		    detector_judge(&tracker->detector, other, now_ms).verdict == VERDICT_COMPLETE) {
+			add_checkpoint(checks, other);
+			count++;
+		}
+	checks->running = true;
+	workers_run(checks->workers, run_check, check_done, tracker);
+}
+
+/* An answer counts once. */
+static bool take_answer(const struct content_checks *checks, struct checkpoint *checkpoint)
+{
+	bool answered =
+		checkpoint->check == checks->count && checkpoint->checked == checkpoint->changed;
+
+	checkpoint->check = 0;
+	return answered && checks->count > 0;
+}
+
+bool tracker_check_contents(struct tracker *tracker, struct checkpoint *checkpoint)
+{
+	struct content_checks *checks = &tracker->checks;
+
+	if (checks->running)
+		return false;
+	if (!take_answer(checks, checkpoint)) {
+		begin_check(tracker, checkpoint);
+		return false;
+	}
+	detector_note_findings(&tracker->detector, checkpoint, &checks->findings, &checks->valid,
+			       clock_monotonic_ms());
+	return true;
+}
+
+static bool finding_concerns(const struct finding *finding, const struct checkpoint *checkpoint)
+{
+	each_file (file, checkpoint)
+		if (path_set_is_below(file->path, finding->path))
+			return true;
+	return false;
+}
+
+static void log_final(struct content_checks *checks, const char *why)
+{
+	if (text_equal(checks->last_final, why))
+		return;
+	free(checks->last_final);
+	checks->last_final = text_copy(why);
+	checks->said_final++;
+	if (checks->said_final < SAID_MOST)
+		log_warn("%s: not saved", why);
+	else if (checks->said_final == SAID_MOST)
+		log_warn("%s: not saved; further files like this are not said: see reprieve status "
+			 "--checkpoints",
+			 why);
+	else
+		log_debug("%s: not saved", why);
+}
+
+/* Why the checkpoint is not saved, or not yet. `final`: the verdict is TORN. */
+static void log_findings(struct content_checks *checks, const struct checkpoint *checkpoint,
+			 bool final)
+{
+	for (size_t i = 0; i < checks->findings.count; i++) {
+		const struct finding *finding = &checks->findings.items[i];
+
+		if (!finding_concerns(finding, checkpoint))
+			continue;
+		if (final)
+			log_final(checks, finding->why);
+		else if (checks->said_waiting)
+			log_debug("%s: waiting for the rest", finding->why);
+		else
+			log_note("%s: not saved until the rest is written", finding->why);
+		checks->said_waiting = true;
+	}
+}
+/* --- verdicts --- */
 
 /* Of two, the one that was begun later is the newer one, whichever was decided first: less evidence
  * takes more time. */
@@ -134,7 +301,7 @@ static void apply_verdict(struct tracker *tracker, struct checkpoint *checkpoint
 		  judgement.verdict == VERDICT_COMPLETE ? "complete" : "torn",
 		  verdict_reason_name(judgement.reason));
 	if (judgement.reason == REASON_DEFECT)
-		content_check_worker_log(tracker->checker, checkpoint, true);
+		log_findings(&tracker->checks, checkpoint, true);
 	if (judgement.reason == REASON_PATIENCE)
 		warn_of_fewer_files(tracker, checkpoint);
 	tracker->latest.by_word = judgement.reason == REASON_OWN_WORD;
@@ -170,13 +337,13 @@ static struct judgement check_contents(struct tracker *tracker, struct checkpoin
 	if (!tracker->ending && !is_scan_current(tracker, checkpoint, judgement.reason))
 		return waits;
 	/* Of texts and pictures no format says where they end. */
-	if (!tracker->checker || detector_is_of_companions(checkpoint))
+	if (!tracker->checks.workers || detector_is_of_companions(checkpoint))
 		return judgement;
-	if (!content_check_worker_run(tracker->checker, &tracker->detector, checkpoint))
+	if (!tracker_check_contents(tracker, checkpoint))
 		return waits;
 	judgement = detector_judge(&tracker->detector, checkpoint, clock_monotonic_ms());
 	if (judgement.reason == REASON_PENDING)
-		content_check_worker_log(tracker->checker, checkpoint, false);
+		log_findings(&tracker->checks, checkpoint, false);
 	return judgement;
 }
 

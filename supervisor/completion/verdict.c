@@ -81,8 +81,9 @@ static struct judgement judge_closed(const struct checkpoint_facts *facts)
 		return decided(VERDICT_COMPLETE, REASON_COMMIT);
 	if (facts->signature == SIGNATURE_FULL && facts->witnessed)
 		return decided(VERDICT_COMPLETE, REASON_SIGNATURE);
-	if (facts->next_begun && facts->witnessed && !lacks)
-		return decided(VERDICT_COMPLETE, REASON_NEXT);
+	/* What the next two saves have not mended was meant so. */
+	if (facts->later > lacks && facts->witnessed)
+		return decided(VERDICT_COMPLETE, fewer ? REASON_PATIENCE : REASON_NEXT);
 	if (facts->still_ms >= needed)
 		return decided(VERDICT_COMPLETE, fewer ? REASON_PATIENCE : REASON_QUIET);
 	if (meant_to_leave_it(facts, lacks))

@@ -33,7 +33,8 @@ enum verdict_reason {
 			     writer */
 	REASON_NEXT,      /* its writer has begun the next one, and it lacks nothing */
 	REASON_QUIET,     /* none of its files was touched for the quiet time */
-	REASON_PATIENCE,  /* fewer files than its signature, but nothing came for much longer */
+	REASON_PATIENCE,  /* fewer files than its signature, but nothing came for much longer, or
+			     before the second one after it */
 	REASON_FORMAT,    /* its writer died, but had closed its file, whole by its format */
 	REASON_ENDED,     /* the job ended by itself, with nothing open */
 	/* TORN */
@@ -79,8 +80,8 @@ struct checkpoint_facts {
 	 * nothing after its own: then it has all that it will have, whatever the files of others
 	 * were called */
 	bool placed;
-	/* all of its writers have begun a later one */
-	bool next_begun;
+	/* how many later ones all of its writers have begun */
+	unsigned later;
 	enum signature_match signature;
 	enum job_end job_end;
 	/* its last file was closed or renamed after the job had been asked */

@@ -491,6 +491,29 @@ static bool has_successor(const struct local_judgement *judgement,
 	return false;
 }
 
+/* Is the path the other one but for one letter, as of a.rst and b.rst? */
+static bool is_same_but_letter(const char *one, const char *other)
+{
+	size_t differ = 0;
+
+	for (; *one && *other; one++, other++)
+		differ += *one != *other;
+	return differ == 1 && *one == *other;
+}
+
+/* The recorded one is torn. Is another fixed name newer and whole, in no set with it, and called
+ * like it? Then the two are written in turn. */
+static bool has_other_in_turn(const struct local_judgement *judgement,
+			      const struct snapshot_file *recorded)
+{
+	each_file (file, judgement)
+		if (may_be_used(file) && file->recorded && file->step < 0 &&
+		    file->local->mtime_ns > recorded->mtime_ns &&
+		    is_same_but_letter(file->path, recorded->path))
+			return true;
+	return false;
+}
+
 /* Is a file of the recorded checkpoint gone, and no newer one there? The job may delete its old
  * checkpoints, but not the newest. What was moved aside comes back. */
 static bool misses_newest_checkpoint(const struct local_judgement *judgement)
@@ -503,7 +526,9 @@ static bool misses_newest_checkpoint(const struct local_judgement *judgement)
 		int64_t step = step_of_path(path);
 
 		if (local_is_of_checkpoint(facts, path) && !file_list_find(facts->local, path) &&
-		    !(is_moved(facts, path) && reconcile_may_put_back(facts, path)) &&
+		    !(is_moved(facts, path) &&
+		      (reconcile_may_put_back(facts, path) ||
+		       has_other_in_turn(judgement, &facts->complete->items[i]))) &&
 		    (step < 0 ? !has_successor(judgement, &facts->complete->items[i])
 			      : step == judgement->recorded_step && !newer))
 			return true;

@@ -7,6 +7,7 @@ The first line is "resumed STEP", 0 from scratch, or "resumed -1": the job canno
 saves. An instant is a place between two operations of a save, so that two runs are stopped in the same state. Before each save the
 file GATES/SAVE has to be there; with GATES/release the job goes on from the instant to the end of that save.
 """
+import io
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import shutil
 import sys
 import tempfile
 import time
+import zipfile
 from pathlib import Path
 
 RECORDS = 2000
@@ -159,6 +161,51 @@ class TwoInTurn(Layout):
 
     def save(self, step):
         yield from write(self.directory / f"restart.{'ab'[step % 2]}", step)
+
+
+class ArchivesInTurn(Layout):
+    """The same, of a format that says where it ends."""
+
+    def load(self):
+        steps = [0]
+        for path in self.directory.glob("?.npz"):
+            try:
+                with zipfile.ZipFile(path) as archive:
+                    steps.append(int(archive.read("step")))
+            except zipfile.BadZipFile:
+                pass
+        return max(steps)
+
+    def save(self, step):
+        path, content = self.directory / f"{'ab'[step % 2]}.npz", io.BytesIO()
+        with zipfile.ZipFile(content, "w") as archive:
+            archive.writestr("step", b"%011d" % step)
+            archive.writestr("weights", body(step))
+        with open(path, "wb", buffering=0) as file:
+            yield f"{path.name} is open"
+            file.write(content.getvalue()[:5000])
+            yield f"{path.name} is half written"
+            file.write(content.getvalue()[5000:])
+        yield f"{path.name} is closed"
+
+
+class FewerLater(Layout):
+    """The first directory alone has a third file; the job takes the newest directory that has the two."""
+
+    def load(self):
+        for place in reversed(numbered(self.directory, r"step-\d+")):
+            try:
+                return read_all([place / "a.bin", place / "b.bin"])
+            except Torn:
+                pass
+        return 0
+
+    def save(self, step):
+        place = self.directory / f"step-{step}"
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        for name in "abc" if step == 1 else "ab":
+            yield from write(place / f"{name}.bin", step)
 
 
 class DirectoryAndPointer(Layout):
@@ -342,7 +389,7 @@ LAYOUTS = {
     "fixed-by-rename": FixedByRename, "fixed-in-place": FixedInPlace, "fixed-pair": FixedPair, "two-in-turn": TwoInTurn,
     "directory-and-pointer": DirectoryAndPointer, "linked-directory": LinkedDirectory,
     "replaced-directory": ReplacedDirectory, "with-outputs": WithOutputs, "journal": Journal,
-    "trajectory": Trajectory,
+    "trajectory": Trajectory, "archives-in-turn": ArchivesInTurn, "fewer-later": FewerLater,
     "asynchronous-link": AsynchronousLink, "sparse-arrays": SparseArrays, "manager-file": ManagerFile,
 }
 

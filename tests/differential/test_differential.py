@@ -84,18 +84,21 @@ def durable_step(place, layout):
     return layouts.resumed(layout, out)
 
 
-def differ(place, layout, save, instant, paced, ends, options=()):
-    """`paced`: each save is durable before the next one is begun. Else they follow each other without a pause."""
+def differ(place, layout, save, instant, paced, ends, options=(), durable=0, pace=PACE):
+    """`paced`: each save is durable before the next one is begun. Else they follow each other without a pause; or, with `durable`, only
+    those up to this one are, and the others come too soon after it for a snapshot."""
     end, end_bare = ENDS[ends]
     bare = resume_bare(layout, save, instant, place, end_bare)
-    gates = open_gates(place, "gates", 1 if paced else save)
+    gates = open_gates(place, "gates", 1 if paced or durable else save)
+    interval = ("--snapshot-interval", "0") if paced else ()
     run = place.run(PYTHON, JOB, layout, place.directory, save, instant, gates,
-                    options=(*options, *(("--quiet-time", "100ms", "--snapshot-interval", "0") if paced else ())))
-    for before in range(1, save if paced else 1):
+                    options=(*options, *(("--quiet-time", "100ms", *interval) if paced or durable else ())))
+    for before in range(1, save if paced or durable else 1):
         begun = time.monotonic()
         run.wait_for_output(f"saved {before}\n")
-        wait_for(f"save {before} is durable", lambda: durable_step(place, layout) == before, process=run.process, about=run)
-        time.sleep(max(0, begun + PACE - time.monotonic()))
+        if paced or before <= durable:
+            wait_for(f"save {before} is durable", lambda: durable_step(place, layout) == before, process=run.process, about=run)
+        time.sleep(max(0, begun + pace - time.monotonic()))
         (gates / str(before + 1)).touch()
     run.wait_for_output("at\n")
     until = time.monotonic() + (0.09 if options else 0)  # Where nobody reports, the kernel's word is read first: less than --quiet-time.
@@ -103,7 +106,7 @@ def differ(place, layout, save, instant, paced, ends, options=()):
         time.sleep(0.002)
     end(run, gates)
     run.end()
-    durable = save - 1 if paced else -1
+    durable = save - 1 if paced else durable or -1
     shutil.copytree(place.store_path, place.path / "store-2")
     same, said = resume(place, layout, place.directory, place.store_path)
     empty, said_there = resume(place, layout, place.path / "empty", place.path / "store-2")
@@ -137,6 +140,16 @@ def test_all_are_killed(place, layout, instant):
 @pytest.mark.parametrize("layout, instant", with_gaps(every_instant(LAST), FEWER))
 def test_all_are_killed_and_no_save_had_time_to_be_durable(place, layout, instant):
     differ(place, layout, LAST, instant, False, "all")
+
+
+# Of these, what is durable when the others come too fast: three snapshots may follow each other at once.
+BETWEEN = {"archives-in-turn": (LAST + 1, 3), "fewer-later": (LAST, 1)}
+
+
+@pytest.mark.parametrize("layout, instant", [one for layout, (save, _) in BETWEEN.items() for one in every_instant(save) if one.values[0] == layout])
+def test_all_are_killed_between_two_snapshots(place, layout, instant):
+    save, durable = BETWEEN[layout]
+    differ(place, layout, save, instant, False, "all", durable=durable, pace=1)  # On a busy machine a shorter one is not kept.
 
 
 @pytest.mark.parametrize("layout, instant", every_instant(FIRST))

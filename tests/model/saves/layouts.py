@@ -50,6 +50,8 @@ def elastic(view):
 layout("elastic shards 4, 2, 3", "heart, attack", elastic,
        """?1 w step-{n}/shard-0.pt 500; w step-{n}/shard-1.pt 500; ?k%3!=1 w step-{n}/shard-2.pt 500; ?k%3==0 w step-{n}/shard-3.pt 500
        w step-{n}/index.json; done""")
+layout("fewer files in the later directories", "a job whose first save alone has more",
+       newest("step-#/a.pt", "step-#/b.pt"), "w step-{n}/a.pt 200; w step-{n}/b.pt 200; ?k==1 w step-{n}/c.pt 200; done", train=3)
 layout("parts in numbered directories", "heart", directory("step-#", "model_1.pt", "model_2.pt", "model_3.pt"),
        "w step-{n}/model_1.pt 200; w step-{n}/model_2.pt 200; w step-{n}/model_3.pt 200; done")
 layout("evaluated 2 s later", "heart", directory("checkpoint-#", "model.pt", "optimizer.pt"),
@@ -126,6 +128,7 @@ layout("keras backup, removed at the end", "faults C1", fixed("backup/training_m
        "?k<6 w backup/latest.weights.npz 300; ?k<6 w backup/training_metadata.json; ?k<6 done; ?k==6 w final.keras 500", saves=6,
        beside=["log training.csv 1000"])
 layout("two restart files in turn", "faults W7", latest_of("a.rst", "b.rst"), "?k%2 w b.rst 1000; ?k%2==0 w a.rst 1000; done")
+layout("two names in turn, every 3 s", "as above", latest_of("a.pt", "b.pt"), "?k%2 w a.pt 1000; ?k%2==0 w b.pt 1000; done", train=3)
 layout("two restart files in turn, dump open", "faults W3", latest_of("tmp.restart.1", "tmp.restart.2"),
        "?k%2 w tmp.restart.1 500; ?k%2==0 w tmp.restart.2 500; done", beside=["open dump.lammpstrj 400", "open log.lammps 900"])
 layout("two jobs in one directory", "heart, attack", fixed("a/model.pt", "a/opt.pt"), "w a/model.pt 700; w a/opt.pt 700; done",

@@ -139,7 +139,7 @@ class Supervisor:
                 self.c.sim_process_ended(self.sim, *a, now)
 
     def search(self, now):
-        """As writer_monitor.c, for writers without the library."""
+        """As tracker_writers.c, for writers without the library."""
         if not self.c.sim_has_untracked(self.sim):
             return
         for pid in {pid for pid, _ in self.world.open_files}:
