@@ -396,15 +396,3 @@ def test_at_a_notice_what_lies_beside_a_set_is_no_checkpoint_and_holds_none_up(p
     again.wait_for_output("begins")
     assert f"resumed at {whole}\n" in again.out, (run, again)
     again.kill()
-
-
-def test_killed_before_anything_is_durable_a_whole_set_stays(place):
-    said = "closed latest_net_D.pth 1"
-    run = place.run(PYTHON, "-c", PAGES, 1, options=["--quiet-time", "60"])
-    run.wait_for_output(said)
-    run.kill()
-    assert not place.snapshots(), run
-    again = place.run(PYTHON, "-c", PAGES, 0)
-    again.wait_for_output("begins")
-    assert "resumed at 1\n" in again.out, (run, again)
-    again.kill()

@@ -54,15 +54,13 @@ def kill_in_the_quiet_time(place, listed_as, *command):
 
 
 @pytest.mark.parametrize("order", ["mkdir -p $0/step-5/shards; echo 5 >$0/step-5/state", "mkdir -p $0/step-5; echo 5 >$0/step-5/state; mkdir $0/step-5/shards"])
-@pytest.mark.parametrize("gone", [False, True])
+@pytest.mark.parametrize("gone", [".", "step-6"])
 def test_an_empty_directory_of_a_checkpoint_stays(place, order, gone):
     run = place.run("sh", "-c", order, place.directory)
     assert run.wait() == 0 and run.event("durable"), run
     (place.directory / "step-6").mkdir()
-    if gone:
-        shutil.rmtree(place.directory)
-    again = place.query("run", "--store", place.store, "--job", "job", "-c", place.directory, "--", "sh", "-c",
-                        f"cd {place.directory}; find * | sort")
+    shutil.rmtree(place.directory / gone)
+    again = place.query("run", "--store", place.store, "--job", "job", "-c", place.directory, "--", "sh", "-c", f"cd {place.directory}; find * | sort")
     assert again.out.split() == ["step-5", "step-5/shards", "step-5/state"], again
 
 
