@@ -80,6 +80,30 @@ bool detector_close_all(struct detector *detector, int pid, bool complete, int64
 	return any;
 }
 
+/* The report of the close was lost, or the process closed it without the library. */
+static void drop_closed(struct detector *detector, struct writer_descriptor *open, int64_t now_ms)
+{
+	auto_free char *path = text_copy(open->path);
+
+	writer_table_close(&detector->writers, open);
+	detector_end_slow(detector, path, 0, now_ms);
+	if (checkpoint_table_find(&detector->table, path))
+		detector_touch(detector, path, 0, 0, now_ms);
+}
+
+/* Whoever ended well has closed what nobody tells any longer. `pid` 0: any process. */
+static void drop_unsure(struct detector *detector, int pid, int64_t now_ms)
+{
+	for (size_t i = 0; i < detector->writers.open_count;) {
+		struct writer_descriptor *open = &detector->writers.opens[i];
+
+		if (open->unsure && (pid == 0 || open->pid == pid))
+			drop_closed(detector, open, now_ms);
+		else
+			i++;
+	}
+}
+
 /* A process without the shim is found by a search now and then: it may have written to whatever
  * nobody else is known to have closed. */
 static bool may_have_written(const struct checkpoint *checkpoint, const struct writer *writer,
@@ -104,6 +128,8 @@ void detector_process_ended(struct detector *detector, int pid, enum writer_end 
 	writer = *found;
 	end = effective_writer_end(detector, &writer, end);
 	detector_settle(detector, pid, now_ms);
+	if (end == WRITER_END_EXITED)
+		drop_unsure(detector, pid, now_ms);
 	detector_close_all(detector, pid, false, now_ms);
 	writer_table_forget(&detector->writers, pid);
 	/* The signal may have come while exit() was flushing; it may have died between two files
@@ -127,6 +153,8 @@ static void tear_slow_ones(struct detector *detector)
 void detector_job_ended(struct detector *detector, enum job_end end, int64_t now_ms)
 {
 	detector_settle(detector, 0, now_ms);
+	if (end == JOB_END_CLEAN)
+		drop_unsure(detector, 0, now_ms);
 	while (detector->writers.open_count > 0) {
 		struct writer_descriptor *open = &detector->writers.opens[0];
 		struct tracked_file *file = checkpoint_table_find(&detector->table, open->path);
@@ -231,17 +259,6 @@ static bool confirm_gone(struct detector *detector, int pid)
 	if (writer->gone == 0)
 		writer->gone = detector->verifications;
 	return writer->gone < detector->verifications;
-}
-
-/* The report of the close was lost, or the process closed it without the library. */
-static void drop_closed(struct detector *detector, struct writer_descriptor *open, int64_t now_ms)
-{
-	auto_free char *path = text_copy(open->path);
-
-	writer_table_close(&detector->writers, open);
-	detector_end_slow(detector, path, 0, now_ms);
-	if (checkpoint_table_find(&detector->table, path))
-		detector_touch(detector, path, 0, 0, now_ms);
 }
 
 void detector_verify(struct detector *detector, detector_query_fd_fn *held, void *argument,

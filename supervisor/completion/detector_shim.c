@@ -292,6 +292,8 @@ void detector_handle_shim(struct detector *detector, const struct shim_message *
 	detector_settle(detector, 0, now_ms);
 	if (message->lost) {
 		detector_touch_all(detector, now_ms);
+		for (size_t i = 0; i < detector->writers.open_count; i++)
+			detector->writers.opens[i].unsure = true;
 		detector->needs_verify = true;
 		return;
 	}

@@ -64,7 +64,7 @@ void writer_table_open(struct writer_table *writers, int pid, int descriptor, co
 
 	if (open) {
 		writer_table_rename_open(open, path);
-		open->closed = open->renamed = false;
+		open->closed = open->renamed = open->unsure = false;
 		return;
 	}
 	writers->opens =

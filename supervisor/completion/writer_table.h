@@ -33,6 +33,8 @@ struct writer_descriptor {
 	bool closed;
 	/* the kernel has reported a rename; the shim may still report the old name */
 	bool renamed;
+	/* reports were lost since it was opened: its close may be among them */
+	bool unsure;
 };
 
 struct writer_table {
