@@ -306,7 +306,8 @@ static struct checkpoint_facts facts_of(const struct detector *detector,
 		.committed = checkpoint->committed == checkpoint->changed,
 		.placed = checkpoint->placed == checkpoint->changed &&
 			  checkpoint->family->placed_whole,
-		.later = checkpoint->later,
+		/* What it lacks, another member may still add. */
+		.later = detector->others_write && checkpoint->later > 1 ? 1 : checkpoint->later,
 		.job_end = job_end_of(detector, checkpoint, open || found),
 		.answers = detector->job_end == JOB_END_ASKED &&
 			   checkpoint->last_ms >= detector->request_ms,
