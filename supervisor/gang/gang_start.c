@@ -76,9 +76,15 @@ static int start_log_rejoin(struct storage *storage, uint32_t attempt, const str
 
 /* --- what it looks at ---
  *
- * A look at all is some four requests, and lists what all have put. Whoever waits for the next
- * claim, or for event 1 of the log, asks for these instead. It looks at all 5 s after it has come,
- * and then ever more rarely, up to every 30 s: that shows a contradiction, and who is missing.
+ * One look at all is some four requests, and lists what all have put. So most looks are one
+ * request, for what can change:
+ *
+ *	waits for members	member 0 lists who has joined; the others ask for the next claim
+ *	waits for all to have	all ask for event 1 of the log; member 0 also lists who has
+ *	  restored
+ *
+ * What they cannot see (a contradiction, who is missing) the others see in a look at all, 5 s after
+ * they have come, and then ever more rarely, up to every 30 s.
  */
 
 struct start_looked {
@@ -101,8 +107,8 @@ static bool start_look_is_named(const struct gang_start *start)
 	return start->self.joined && text_equal(start->claim.own.nonce, start->self.own.nonce);
 }
 
-/* Before these, all is looked at. Event 1 decides about the others, and the log is read to its
- * end before the job starts. */
+/* Before these, all is looked at. Event 1 decides about the others, and the log is read to its end
+ * before the job starts. */
 static bool start_look_must_be_whole(enum start_step step)
 {
 	return step == START_STEP_JOIN || step == START_STEP_CLAIM || step == START_STEP_REJOIN ||
@@ -114,9 +120,9 @@ static void put_off_next(struct gang_start *start)
 {
 	start->full_ms = clock_monotonic_ms() + start->full_every_ms / 2 +
 			 (int64_t)(backoff_random() % (uint64_t)start->full_every_ms);
-	start->full_every_ms =
-		2 * start->full_every_ms < WHOLE_MOST_MS ? 2 * start->full_every_ms : WHOLE_MOST_MS;
 }
+
+/* --- at all --- */
 
 static int look_at_first(struct gang_start *start, struct err *err)
 {
@@ -138,55 +144,76 @@ static int look_at_first(struct gang_start *start, struct err *err)
 	return 0;
 }
 
+/* The newest attempt first, then what lies below it. */
+static int look_at_all(struct gang_start *start, struct err *err)
+{
+	if (!start->claim_is_new &&
+	    storage_gang_newest_claim(start->storage, start->self.own.member, &start->claim,
+				      start->cancel, err) < 0)
+		return -1;
+	start->claim_is_new = false;
+	if (storage_gang_look(start->storage, start->claim.attempt, &start->records, start->cancel,
+			      err) < 0)
+		return -1;
+	put_off_next(start);
+	start->full_every_ms =
+		2 * start->full_every_ms < WHOLE_MOST_MS ? 2 * start->full_every_ms : WHOLE_MOST_MS;
+	return look_at_first(start, err);
+}
+
+/* --- at what can change --- */
+
 static bool awaits_ready(const struct gang_start *start)
 {
 	return start_look_is_named(start) && start->self.restored == start->claim.attempt;
 }
 
-/* It waits for the next claim, or for event 1. Member 0 waits for joins. */
-static bool awaits_one_thing(const struct gang_start *start)
+/* What it waits for is one thing. */
+static bool knows_what_to_await(const struct gang_start *start)
 {
-	const struct gang_self *self = &start->self;
-
-	return awaits_ready(start) ||
-	       (self->joined && self->after == start->claim.attempt && self->own.member > 0);
+	return awaits_ready(start) || (start->self.joined && !start_look_is_named(start) &&
+				       start->self.after == start->claim.attempt);
 }
 
-/* The newest attempt first, then what lies below it. */
+/* *claimed: the next attempt is there. */
+static int look_for_news(struct gang_start *start, bool *claimed, struct err *err)
+{
+	*claimed = false;
+	if (awaits_ready(start))
+		return look_at_first(start, err);
+	if (start->self.own.member == 0)
+		return storage_gang_look(start->storage, start->claim.attempt, &start->records,
+					 start->cancel, err);
+	return storage_gang_is_claimed(start->storage, start->claim.attempt + 1, claimed,
+				       start->cancel, err);
+}
+
 static int start_look(struct gang_start *start, struct start_looked *looked, struct err *err)
 {
 	struct gang_self *self = &start->self;
 	int64_t now_ms = clock_monotonic_ms();
+	bool claimed = true;
 
-	*looked = (struct start_looked){
-		.unready = self->own.members,
-		.whole = now_ms >= start->full_ms || !awaits_one_thing(start),
-	};
-	if (!looked->whole && storage_gang_is_claimed(start->storage, start->claim.attempt + 1,
-						      &looked->whole, start->cancel, err) < 0)
+	*looked = (struct start_looked){.unready = self->own.members};
+	if (now_ms < start->full_ms && knows_what_to_await(start) &&
+	    look_for_news(start, &claimed, err) < 0)
 		return -1;
-	if (looked->whole) {
-		if (storage_gang_newest_claim(start->storage, self->own.member, &start->claim,
-					      start->cancel, err) < 0 ||
-		    storage_gang_look(start->storage, start->claim.attempt, &start->records,
-				      start->cancel, err) < 0)
-			return -1;
-		put_off_next(start);
-	}
-	if (look_at_first(start, err) < 0 ||
-	    (self->own.member == 0 && awaits_ready(start) &&
-	     storage_gang_unready(start->storage, start->claim.attempt, &looked->ready,
-				  &looked->unready, start->cancel, err) < 0))
+	if (claimed && look_at_all(start, err) < 0)
 		return -1;
+	looked->whole = claimed;
 	looked->seen = (struct gang_seen){
 		.claim = &start->claim,
 		.joins = start->records.joins,
 		.join_count = start->records.join_count,
 		.first = start->first_kind,
-		.all_ready = looked->ready == self->own.members,
 		.patient = self->joined && now_ms >= start->joined_ms + PATIENCE_MS,
 		.settled = self->joined && now_ms >= start->joined_ms + SETTLE_MS,
 	};
+	if (self->own.member == 0 && awaits_ready(start) &&
+	    storage_gang_unready(start->storage, start->claim.attempt, &looked->ready,
+				 &looked->unready, start->cancel, err) < 0)
+		return -1;
+	looked->seen.all_ready = looked->ready == self->own.members;
 	gang_start_note_birth(&looked->seen, &self->own);
 	return 0;
 }
@@ -362,6 +389,7 @@ static int begin_start(struct gang_start *start, struct err *err)
 	if (storage_gang_newest_claim(start->storage, self->own.member, &start->claim,
 				      start->cancel, err) < 0)
 		return -1;
+	start->claim_is_new = true;
 	return storage_gang_know_launch(start->storage, start->identity.launch,
 					start->claim.attempt, &self->own.launch, start->cancel,
 					err);

@@ -218,6 +218,8 @@ struct gang_start {
 	int64_t joined_ms, until_ms, say_ms;
 	/* When the next look is at all that there is, and how long the one behind it is put off. */
 	int64_t full_ms, full_every_ms;
+	/* The claim was read just now, but not what lies below it. */
+	bool claim_is_new;
 	/* The most that were there in this wait, and who was missing then. */
 	uint32_t there, missing;
 	unsigned looks;
