@@ -136,7 +136,8 @@ static int find_items(struct merging *merging, struct manifest *manifest, uint32
 /* The file that a name stands for, in the list as it was. */
 static const struct entry *resolve_link(const struct manifest *manifest, const struct entry *entry)
 {
-	return entry->type == ENTRY_HARDLINK ? manifest_find(manifest, entry->target) : entry;
+	return entry && entry->type == ENTRY_HARDLINK ? manifest_find(manifest, entry->target)
+						      : entry;
 }
 
 static bool has_same_chunks(const struct entry *a, const struct entry *b)
@@ -438,7 +439,7 @@ static void add_file(const struct manifest *manifest, const struct merge_item *i
 	struct gang_file *last = files->count > 0 ? &files->items[files->count - 1] : NULL;
 	bool gang = manifest->part_count > 0;
 
-	if (!file || file->type != ENTRY_FILE ||
+	if (!files->items || !file || file->type != ENTRY_FILE ||
 	    (gang && manifest->parts[item->member].without_checkpoint))
 		return;
 	if (last && text_equal(last->path, item->path)) {
@@ -479,7 +480,7 @@ int storage_gang_list_files(struct storage *storage, struct snapshot_id id,
 		};
 	files->items = memory_new((merging.count + 1) * sizeof(*files->items));
 	for (size_t i = 0; i < merging.count; i++)
-		add_file(&manifest, &items[i], &first, files);
+		add_file(&manifest, &merging.items[i], &first, files);
 	return 0;
 }
 

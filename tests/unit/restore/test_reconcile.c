@@ -466,12 +466,15 @@ static void test_running_files_alone_are_no_checkpoint(void **state)
 	(void)state;
 	reconcile_decide(&facts, &plan);
 	assert_false(plan.any_checkpoint);
+	reconcile_plan_release(&plan);
 	facts.snapshot = &both;
 	reconcile_decide(&facts, &plan);
 	assert_true(plan.any_checkpoint);
+	reconcile_plan_release(&plan);
 	facts.snapshot = NULL;
 	reconcile_decide(&facts, &plan);
 	assert_false(plan.any_checkpoint);
+	reconcile_plan_release(&plan);
 	facts.local = &both;
 	reconcile_decide(&facts, &plan);
 	assert_true(plan.any_checkpoint);
