@@ -1,6 +1,6 @@
 #!/bin/bash
 # Builds and tests everything, on a bare Debian 12, Debian 13 or Ubuntu 24.04, as root or with sudo.
-#   tests/run.sh                 all lanes but sge and oar, five at a time
+#   tests/run.sh                 all lanes but sge and oar, four at a time
 #   tests/run.sh LANE...         these, and the builds that they need
 #   tests/run.sh --all [LANE...] with nothing drawn by lot: what is costly is otherwise tried in a share, another one with each commit
 #   tests/run.sh --list          the lanes
@@ -20,7 +20,7 @@ export CCACHE_DIR=$build/ccache CCACHE_NOHASHDIR=1
 export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
 
-# What each lane is like, for the one place of each kind that there is (three, of those that wait):
+# What each lane is like, for the one place of each kind that there is (two, of those that wait):
 #   jobs       runs jobs that work and wait
 #   waits      mostly waits for something to happen
 #   computes   keeps both processors busy for as long as it takes; yields to the others, whose jobs have deadlines
@@ -653,7 +653,7 @@ next_lane_at() {
 	case $1 in
 	computes) next_lane computes || { ! is_waiting computes && { next_lane jobs || next_lane waits; }; } ;;
 	jobs) next_lane jobs || next_lane waits || { ! is_waiting jobs && ! is_waiting waits && next_lane computes; } ;;
-	waits*) next_lane waits || next_lane jobs ;;
+	waits | waits-too) next_lane waits || next_lane jobs ;;
 	esac
 }
 
@@ -684,14 +684,14 @@ skip_what_cannot_run() {
 
 while :; do
 	skip_what_cannot_run
-	for at in computes jobs waits waits-too waits-as-well; do
+	for at in computes jobs waits waits-too; do
 		if [ -z "${place_of[$at]-}" ] && lane=$(next_lane_at "$at"); then start "$lane" "$at"; fi
 	done
 	[ "$running" -gt 0 ] || break
 	wait -n -p ended
 	code=$?
 	running=$((running - 1))
-	for at in computes jobs waits waits-too waits-as-well; do
+	for at in computes jobs waits waits-too; do
 		if [ "${place_of[$at]-}" = "${name_of[$ended]}" ]; then place_of[$at]=; fi
 	done
 	finish "${name_of[$ended]}" "$code"
