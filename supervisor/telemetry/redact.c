@@ -4,123 +4,238 @@
 #include "base/json.h"
 #include "base/text.h"
 
-#include <pthread.h>
-#include <regex.h>
+#include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #define MASK "***"
+#define BLANKS " \t\n"
+#define SEPARATORS BLANKS ";&|()"
+#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-+"
 /* A command may have megabytes; the record that it is kept in may not (storage/format/record.h). */
 #define COMMAND_MOST (128 * 1024)
 
-/* --- the rules --- */
+/* --- names --- */
 
-/* Stands before each word of a command, and twice before the one that is redacted. */
-#define NEXT "\037"
+/* As the end of a name (with a '-', as a part of its own at the end), or the whole of it. "key"
+ * alone may be the key of a dictionary, and PWD is a directory. */
+static const char secret_ends[] =
+	"token secret passwd passphrase apikey _key -key .key accountkey accesskey secretkey "
+	"privatekey password password_file";
+static const char secret_parts[] =
+	"auth pat credential credentials creds pwd pass bearer jwt cookie authorization "
+	"sharedaccesssignature sig x-amz-signature x-goog-signature";
 
-/* A secret's name ends in one of the first, or one of the second is its last part. "key" alone may
- * be the key of a dictionary, and PWD is a directory. */
-#define ENDS                                                                          \
-	"(token|secret|passwd|passphrase|password|password_file|apikey|accountkey"    \
-	"|accesskey|secretkey|privatekey|signature|[a-z0-9][-_.]key|[?&;#](key|code)" \
-	"|[-_.]pwd)"
-#define PARTS "(auth|pat|credentials?|creds|pass|bearer|jwt|cookie|authorization|sig)"
-#define NAME "(" ENDS "|[^a-z0-9]" PARTS ")"
-#define OPTION "-([-a-z0-9_.+]*" NAME "|" PARTS ")"
-#define QUOTED "\"([^\"\\]|\\\\.)*\"?|'[^']*'?"
-#define LETTER "([^ \t\n;&|()\"'\\" NEXT "]|\\\\.)"
-#define VALUE "(" QUOTED "|" LETTER "+)"
-#define NO_OPTION "(" QUOTED "|[^- \t\n;&|()\"'\\" NEXT "]" LETTER "*)"
-#define USER "(-u|--user|--proxy-user)"
-/* What ends a URL. */
-#define URL_END " \t\n\"'`<>" NEXT
-
-/* The first group of a pattern is what stands before the secret, which is the rest of what it
- * matches. Letters match in any case. */
-static struct rule {
-	const char *pattern;
-	size_t after;     /* as many bytes behind the secret are kept */
-	bool of_argument; /* not within a script, where the secret may end earlier */
-	regex_t compiled;
-} rules[] = {
-	{.pattern = "(" NEXT OPTION NEXT "+)[^-].*$"},
-	{.pattern = "(" NEXT "[-+a-z0-9_.,=" NEXT "]*" NAME "(=|: *)).+$", .of_argument = true},
-	{.pattern = "(" NEXT USER NEXT "+[^:]*:).+$"},
-	{.pattern = "([ \t]" USER "[ \t=]+[^: \t;&|]*:)" VALUE},
-	/* A word that is also used without a key, before what is as long as one (40 digits). */
-	{.pattern = "((wandb|login)([ \t" NEXT "]-[^ \t" NEXT "]*)?[ \t=" NEXT "]+)[a-z0-9_]{32,}"},
-	/* A header in quotes. */
-	{.pattern = "(" NAME ": *)[^\"'\n" NEXT "]+[\"']", .after = 1},
-	{.pattern = "([ \t\"'" NEXT "]" OPTION "[ \t]+)" NO_OPTION},
-	{.pattern = "(" NAME "(=|[\"']?:[ \t]*))" VALUE},
-	/* Also "user:p/w@host", which no standard allows: what looks like a port is none. */
-	{.pattern =
-		 "(://[^][/:@" URL_END "]*:)([^0-9" URL_END "][^" URL_END "]*|[^/" URL_END "]+)@",
-	 .after = 1},
-	{.pattern = "(https?://)[^][/:@" URL_END "]+@", .after = 1},
-	/* A key that its maker lets one know by its beginning. */
-	{.pattern = "([^a-z0-9])(sk-|hf_|ghp_|glpat-|xoxb-)[-a-z0-9_]{28,}"},
-};
-#define RULES (sizeof(rules) / sizeof(rules[0]))
-
-static void compile_rules(void)
+/* `words`: with blanks between. */
+static bool is_end(const char *name, size_t length, const char *words, bool of_a_part)
 {
-	for (size_t i = 0; i < RULES; i++)
-		regcomp(&rules[i].compiled, rules[i].pattern, REG_EXTENDED | REG_ICASE);
-}
-
-/* Masks the secrets in `text` that begin at `word` or later. */
-static void apply_rule(const struct rule *rule, char **text, size_t word)
-{
-	regmatch_t found[2];
-	size_t at = 0;
-
-	while (regexec(&rule->compiled, *text + at, 2, found, 0) == 0) {
-		size_t from = at + (size_t)found[1].rm_eo;
-		size_t until = at + (size_t)found[0].rm_eo - rule->after;
-
-		at = until;
-		if (from >= word) {
-			char *masked =
-				text_format("%.*s" MASK "%s", (int)from, *text, *text + until);
-
-			free(*text);
-			*text = masked;
-			at = from + strlen(MASK);
-		}
+	for (size_t size; *words; words += size + (words[size] == ' ')) {
+		size = strcspn(words, " ");
+		if (length >= size && strncasecmp(name + length - size, words, size) == 0 &&
+		    (!of_a_part || length == size || strchr("-_.+", name[length - size - 1])))
+			return true;
 	}
+	return false;
 }
 
-/* `before`: the words before, each behind a NEXT. */
-static char *redact(const char *before, const char *word, bool is_script)
+static bool is_secret_name(const char *name, size_t length)
 {
-	static pthread_once_t compiled = PTHREAD_ONCE_INIT;
-	auto_free char *text = text_format("%s" NEXT NEXT "%s", before, word);
-	size_t start = strlen(text) - strlen(word);
+	if (length == 3 && strncmp(name, "PWD", 3) == 0)
+		return false;
+	return (length >= 5 + strspn(name, "-+") && is_end(name, length, secret_ends, false)) ||
+	       is_end(name, length, secret_parts, true);
+}
 
-	pthread_once(&compiled, compile_rules);
-	for (size_t i = 0; i < RULES; i++)
-		if (!is_script || !rules[i].of_argument)
-			apply_rule(&rules[i], &text, start);
-	return text_copy(text + start);
+static bool is_secret_option(const char *word)
+{
+	return word && word[0] == '-' && word[strspn(word, NAME_CHARACTERS)] == '\0' &&
+	       is_secret_name(word, strlen(word));
+}
+
+/* Its value is "user:password". */
+static bool is_user_option(const char *word, size_t length)
+{
+	return word && is_end(word, length, "-u --user --proxy-user", false);
+}
+
+/* As in `wandb login KEY` and `--use_wandb KEY`: a word that is also used without a key, before
+ * what is as long as one (40 digits), which no name and no `true` is. */
+#define KEY_LEAST 32
+
+static bool is_key_behind(const char *word, size_t length, const char *value)
+{
+	return is_end(word, length, "wandb login", true) &&
+	       strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") >=
+		       KEY_LEAST;
+}
+
+/* A key that its maker lets one know by its beginning, whatever stands before it. */
+static bool is_key(const char *text, size_t length)
+{
+	static const char *const beginnings[] = {"sk-", "hf_", "ghp_", "glpat-", "xoxb-", NULL};
+
+	for (const char *const *at = beginnings; length >= KEY_LEAST && *at; at++)
+		if (text_starts(text, *at))
+			return true;
+	return false;
+}
+
+/* --- one text --- */
+
+struct masking {
+	const char *at;
+	struct bytes kept;
+};
+
+static void keep(struct masking *masking, const char *until)
+{
+	bytes_append(&masking->kept, masking->at, (size_t)(until - masking->at), NULL);
+	masking->at = until;
+}
+
+static void mask(struct masking *masking, const char *from, const char *until)
+{
+	keep(masking, from);
+	bytes_append(&masking->kept, MASK, strlen(MASK), NULL);
+	masking->at = until;
+}
+
+/* Of "user:password@host" the password; of "token@host" all before '@', where the scheme knows no
+ * users without a password. `scheme_end` is at "://". */
+static void mask_userinfo(struct masking *masking, const char *text, const char *scheme_end)
+{
+	const char *authority = scheme_end + 3, *scheme = scheme_end, *at = NULL, *colon;
+	size_t length = strcspn(authority, SEPARATORS "\"'`<>"), host = strcspn(authority, "/?#");
+
+	colon = memchr(authority, ':', length);
+	/* "user:p/w@host", which no standard allows: what looks like a port is none. */
+	if (host > length || (colon && *authority != '[' && !isdigit((unsigned char)colon[1])))
+		host = length;
+	while (host > 0 && !at)
+		at = authority[--host] == '@' ? authority + host : NULL;
+	while (scheme > text && isalpha((unsigned char)scheme[-1]))
+		scheme--;
+	if (at && colon && colon < at)
+		mask(masking, colon + 1, at);
+	else if (at && strncasecmp(scheme, "http", 4) == 0)
+		mask(masking, authority, at);
+	else
+		keep(masking, authority);
+}
+
+/* The first of `ends` that has no backslash before it, or the end. */
+static const char *find_end(const char *text, const char *ends)
+{
+	while (*text && !strchr(ends, *text))
+		text += *text == '\\' && text[1] ? 2 : 1;
+	return text;
+}
+
+static const char *value_end(const char *value, const char *ends)
+{
+	const char *end;
+
+	if (*value != '"' && *value != '\'')
+		return find_end(value, ends);
+	end = find_end(value + 1, *value == '"' ? "\"" : "'");
+	return end + (*end != '\0');
+}
+
+/* A name of `length` begins at masking->at. Masks what it says is a secret, else keeps the name.
+ * `whole`: nothing but other names stand before it in an argument, which its value ends with. */
+static void mask_value(struct masking *masking, const char *text, size_t length, bool whole)
+{
+	const char *name = masking->at, *end = name + length, *value;
+	char quote = name > text && strchr("\"'", name[-1]) ? name[-1] : '\0';
+	const char quoted[] = {quote, '\0'};
+	bool of_url = name > text && strchr("?&;#", name[-1]),
+	     secret = is_secret_name(name, length);
+
+	if (quote && *end == quote && secret) { /* "name": "value" */
+		value = end + 1 + strspn(end + 1, BLANKS ":");
+		if (strchr("\"'", *value) && *value && value > end + 1)
+			mask(masking, value + 1, find_end(value + 1, *value == '"' ? "\"" : "'"));
+	} else if (*end == '=' &&
+		   (secret || (of_url && is_end(name, length, "signature key code", false)))) {
+		mask(masking, end + 1,
+		     value_end(end + 1, whole    ? ""
+					: of_url ? "&;#" SEPARATORS "'\""
+						 : SEPARATORS "'\""));
+	} else if (*end == ':' && strncmp(end, "://", 3) != 0 && secret) {
+		value = end + 1 + strspn(end + 1, " ");
+		if (*value)
+			mask(masking, value,
+			     value_end(value, whole   ? ""
+					      : quote ? quoted
+						      : SEPARATORS));
+	} else if (is_key_behind(name, length, end + strspn(end, BLANKS "="))) {
+		value = end + strspn(end, BLANKS "=");
+		mask(masking, value, value_end(value, SEPARATORS "'\""));
+	} else if (*name == '-' && strchr(BLANKS, *end) && *end) {
+		value = end + strspn(end, BLANKS);
+		if (secret && *value && *value != '-')
+			mask(masking, value, value_end(value, SEPARATORS "'\""));
+		else if (is_user_option(name, length) &&
+			 value[strcspn(value, SEPARATORS ":")] == ':')
+			value += strcspn(value, ":") + 1,
+				mask(masking, value, value_end(value, SEPARATORS "'\""));
+	}
+	if (masking->at == name)
+		keep(masking, end);
+}
+
+static char *mask_text(const char *text, bool is_script)
+{
+	struct masking masking = {.at = text};
+
+	while (*masking.at) {
+		const char *at = masking.at;
+		size_t name = strspn(at, NAME_CHARACTERS);
+		bool whole =
+			!is_script && strspn(text, NAME_CHARACTERS "=,") >= (size_t)(at - text);
+
+		if (strncmp(at, "://", 3) == 0)
+			mask_userinfo(&masking, text, at);
+		else if (is_key(at, name))
+			mask(&masking, at, at + name);
+		else if (name > 0)
+			mask_value(&masking, text, name, whole);
+		else
+			keep(&masking, at + 1);
+	}
+	bytes_append(&masking.kept, "", 1, NULL);
+	return (char *)masking.kept.data;
 }
 
 char *redact_script(const char *script)
 {
-	return redact("", script, true);
+	return mask_text(script, true);
+}
+
+/* --- a command --- */
+
+/* As in sh -c, bash -lc. */
+static bool is_script_option(const char *word)
+{
+	return word && word[0] == '-' && word[1] != '-' && text_ends(word, "c");
 }
 
 char *redact_argument(char *const *command, size_t index)
 {
-	const char *last = index > 0 ? command[index - 1] : "";
-	auto_free char *before =
-		text_format("%s" NEXT "%s", index > 1 ? command[index - 2] : "", last);
+	const char *before = index > 0 ? command[index - 1] : NULL, *word = command[index];
+	/* `wandb login --relogin KEY` */
+	bool option = index > 1 && before[0] == '-' && command[index - 2][0] != '-';
+	const char *asks = option ? command[index - 2] : before;
+	size_t user = strcspn(word, ":");
 
-	/* As in sh -c, bash -lc. */
-	return redact(before, command[index],
-		      last[0] == '-' && last[1] != '-' && text_ends(last, "c"));
+	if ((is_secret_option(before) && word[0] != '-') ||
+	    (before && (is_key_behind(before, strlen(before), word) ||
+			is_key_behind(asks, strlen(asks), word))))
+		return text_copy(MASK);
+	if (before && is_user_option(before, strlen(before)) && word[user])
+		return text_format("%.*s:" MASK, (int)user, word);
+	return mask_text(word, is_script_option(before));
 }
-
-/* --- a command --- */
 
 /* Tells two commands apart of which the same part is kept. */
 static uint64_t hash_text(uint64_t hash, const char *text)

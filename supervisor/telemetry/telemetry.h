@@ -241,7 +241,7 @@ void observers_close(struct observers *observers);
 
 /*
  * PURE. Removes secrets from a job's command line, which is recorded in the store, where everybody
- * who can read the bucket sees it. A secret is known by the name of its option, variable, header,
+ * who can read the bucket sees it. A secret is told by the name of its option, variable, header,
  * member or parameter, or by its place before the host of a URL. One without either cannot be
  * distinguished from a path.
  */
