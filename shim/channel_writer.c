@@ -70,7 +70,7 @@ static bool header_is_sound(const struct shim_header *found)
 	       memchr(found->doorbell, 0, sizeof(found->doorbell));
 }
 
-/* Maps by the system call: mmap() and munmap() are interposed here (hooks.c) and would
+/* Maps by the system call: mmap() and munmap() are interposed here (hooks_mappings.c) and would
  * take the channel for a mapping of the job. */
 static void *map_file(int fd, size_t size)
 {

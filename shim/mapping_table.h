@@ -1,7 +1,7 @@
 /*
  * The writable shared mappings of tracked files: writes through memory continue after the
- * descriptor is closed, until the mapping is removed. At most MAPPING_TABLE_MOST of them; further
- * ones are not tracked. Does not allocate.
+ * descriptor is closed, until the last part of a mapping is removed. At most MAPPING_TABLE_MOST
+ * parts; further ones are not tracked. Does not allocate.
  */
 #ifndef MAPPING_TABLE_H
 #define MAPPING_TABLE_H
@@ -13,14 +13,13 @@
 #define MAPPING_TABLE_MOST 256
 #define MAPPING_NONE (-1)
 
-extern _Atomic int
-	mapping_table_count; /* number of mappings; while it is 0, munmap() stays cheap */
+extern _Atomic int mapping_table_count; /* number of parts; while it is 0, munmap() stays cheap */
 
 /* Adds a mapping; returns its number, below MAPPING_TABLE_MOST and unique among the present ones.
  * MAPPING_NONE: the table is full. */
 int mapping_table_add(const void *start, size_t length);
 
-/* Cuts this range out of the mappings. Returns one of which nothing is left; call it again until it
+/* Removes the parts in this range. Returns a mapping that has no part left; call it again until it
  * returns MAPPING_NONE. */
 int mapping_table_remove(const void *start, size_t length);
 

@@ -19,8 +19,10 @@ static struct rlimit original_descriptors;
 static bool descriptors_raised;
 static bool prepared;
 
-/* The highest descriptor that we were started with; -1: unknown. */
-static int highest_inherited = -1;
+/* Which descriptors we were started with. */
+#define DESCRIPTORS_MOST 1024
+static bool is_inherited[DESCRIPTORS_MOST];
+static bool inherited_known; /* false: one is higher, or /proc cannot be read */
 
 void child_fill_standard_descriptors(void)
 {
@@ -40,16 +42,19 @@ static void raise_descriptor_limit(void)
 	descriptors_raised = setrlimit(RLIMIT_NOFILE, &raised) == 0;
 }
 
+/* The job is to have them too. */
 static void note_inherited_descriptors(void)
 {
 	auto_(walk_close) struct walk walk = {0};
 
-	(void)proc_walk_descriptors(PROC_SELF, &walk);
+	inherited_known = proc_walk_descriptors(PROC_SELF, &walk) == 0;
 	while (walk_next(&walk)) {
 		int fd = (int)strtol(walk.name, NULL, 10);
 
-		if (fd > highest_inherited && fd != walk.directory)
-			highest_inherited = fd;
+		if (fd < DESCRIPTORS_MOST)
+			is_inherited[fd] = fd != walk.directory;
+		else
+			inherited_known = false;
 	}
 }
 
@@ -57,8 +62,15 @@ static void note_inherited_descriptors(void)
  * as libcurl's wake-up sockets. Works from Linux 5.11 on; async-signal-safe. */
 static void hide_own_descriptors(void)
 {
-	if (highest_inherited >= 0)
-		(void)syscall(SYS_close_range, highest_inherited + 1, ~0u, CLOSE_RANGE_CLOEXEC);
+	for (unsigned fd = STDERR_FILENO + 1; inherited_known && fd < DESCRIPTORS_MOST; fd++) {
+		unsigned first = fd;
+
+		while (fd < DESCRIPTORS_MOST && !is_inherited[fd])
+			fd++;
+		if (fd > first)
+			(void)syscall(SYS_close_range, first, fd < DESCRIPTORS_MOST ? fd - 1 : ~0u,
+				      CLOSE_RANGE_CLOEXEC);
+	}
 }
 
 int child_prepare(struct err *err)

@@ -32,28 +32,40 @@ static char *metrics_text(const struct observers *observers, const int *exit_cod
 
 /* --- the event log in the store --- */
 
-void event_buffer_add(struct event_buffer *event_buffer, const char *line)
+/* Drops the oldest lines until the rest fits. */
+static void drop_oldest(struct event_buffer *event_buffer)
 {
 	struct bytes *lines = &event_buffer->lines;
-	uint8_t *rest;
+	size_t gone = 0;
 
-	if (bytes_format(lines, NULL, "%s\n", line) < 0 || lines->size <= EVENT_BUFFER_MOST)
+	while (lines->size - gone > EVENT_BUFFER_MOST) {
+		uint8_t *end = memchr(lines->data + gone, '\n', lines->size - gone);
+
+		gone = end ? (size_t)(end - lines->data) + 1 : lines->size;
+		event_buffer->dropped++;
+	}
+	memmove(lines->data, lines->data + gone, lines->size - gone);
+	lines->size -= gone;
+}
+
+void event_buffer_add(struct event_buffer *event_buffer, const char *line)
+{
+	if (bytes_append(&event_buffer->lines, line, strlen(line), NULL) < 0 ||
+	    bytes_append(&event_buffer->lines, "\n", 1, NULL) < 0)
 		return;
-	/* Each line ends with a newline, so that there is one. */
-	rest = (uint8_t *)memchr(lines->data + lines->size / 2, '\n',
-				 lines->size - lines->size / 2) +
-	       1;
-	lines->size -= (size_t)(rest - lines->data);
-	memmove(lines->data, rest, lines->size);
-	event_buffer->shortened = true;
+	if (event_buffer->lines.size > EVENT_BUFFER_MOST)
+		drop_oldest(event_buffer);
 }
 
 void event_buffer_extract(struct event_buffer *event_buffer, struct bytes *part)
 {
 	*part = event_buffer->lines;
-	if (event_buffer->shortened)
-		bytes_format(part, NULL, "{\"event\":\"ledger_shortened\"}\n");
-	*event_buffer = (struct event_buffer){0};
+	event_buffer->lines = (struct bytes){0};
+	if (event_buffer->dropped == 0)
+		return;
+	bytes_format(part, NULL, "{\"event\":\"ledger_shortened\",\"lines\":%u}\n",
+		     event_buffer->dropped);
+	event_buffer->dropped = 0;
 }
 
 void event_buffer_release(struct event_buffer *event_buffer)

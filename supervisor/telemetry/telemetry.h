@@ -165,14 +165,14 @@ int notification_post(const char *url, const char *body, struct cancel *cancel, 
 
 /*
  * PURE. Collects the lines of the event log on their way to the store, where they are uploaded in
- * parts. If the store takes nothing, half of them are dropped beyond EVENT_BUFFER_MOST bytes, the
- * oldest, and a line says so.
+ * parts. If the store takes nothing, the oldest lines beyond EVENT_BUFFER_MOST bytes are dropped,
+ * and a line says how many.
  */
 #define EVENT_BUFFER_MOST (512 * 1024)
 
 struct event_buffer {
 	struct bytes lines; /* each with its newline */
-	bool shortened;
+	unsigned dropped;
 };
 
 /* `line` without a newline. */
