@@ -112,14 +112,13 @@ void channel_send_exiting(int code, unsigned flags);
 
 /*
  * Looks for checkpoints that the job saves outside the checkpoint directory, where nobody watches
- * them. A file counts by its name alone. Each process reports at most SAVED_ELSEWHERE_FILES files
- * in each of at most SAVED_ELSEWHERE_MOST directories: a file that is saved again and again shows
- * that it is a checkpoint. No allocation, no lock; for a name that does not look like a
+ * them. A file counts by its name alone. Each process reports one for each of at most
+ * SAVED_ELSEWHERE_MOST directories, and one more: that one when it is saved again, or another with
+ * a number ("step-20.pt"). No allocation, no lock; for a name that does not look like a
  * checkpoint's, no system call. May change errno: callers save it.
  */
 
 #define SAVED_ELSEWHERE_MOST 8
-#define SAVED_ELSEWHERE_FILES 32
 
 /* PURE. Does the path end in a name that checkpoints have: "model.pt", "ckpt-10", or any file in
  * "checkpoint-10/"? */

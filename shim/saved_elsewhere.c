@@ -9,16 +9,25 @@
 
 /* --- names --- */
 
-static bool holds_one_of(const char *text, const char *const *words)
+static bool is_listed(const char *const *list, const char *text, size_t length)
 {
-	for (; *words; words++)
-		if (strstr(text, *words))
+	for (; *list; list++)
+		if (strlen(*list) == length && memcmp(*list, text, length) == 0)
 			return true;
 	return false;
 }
 
+/* From the last dot of the name on; empty: it has none. */
+static size_t find_extension(const char *name, size_t length)
+{
+	for (size_t at = length; at > 1; at--)
+		if (name[at - 1] == '.')
+			return at - 1;
+	return length;
+}
+
 /* "checkpoint-10", "ckpt_10", "step10", "epoch=1-step=20". */
-static bool is_numbered(const char *part)
+static bool is_numbered(const char *name, size_t length)
 {
 	static const char *const words[] = {"checkpoint", "ckpt", "global_step", "step",
 					    "epoch",      "iter", NULL};
@@ -26,49 +35,89 @@ static bool is_numbered(const char *part)
 	for (const char *const *word = words; *word; word++) {
 		size_t at = strlen(*word);
 
-		if (strncmp(part, *word, at) != 0)
+		if (length <= at || memcmp(name, *word, at) != 0)
 			continue;
-		at += part[at] == '-' || part[at] == '_' || part[at] == '=';
-		if (part[at] >= '0' && part[at] <= '9')
+		at += name[at] == '-' || name[at] == '_' || name[at] == '=';
+		if (at < length && name[at] >= '0' && name[at] <= '9')
 			return true;
 	}
 	return false;
 }
 
-/* An archive says it by a word ("rl_model_2560_steps.zip"), a file without an ending by a number in
- * its path. */
-bool saved_elsewhere_is_checkpoint_name(const char *path)
+/* What an archive holds that says so in a word: "rl_model_2560_steps.zip", "checkpoint.tar.gz". */
+static bool names_a_state(const char *name)
 {
 	static const char *const words[] = {"checkpoint", "ckpt",  "chkpt",    "model",
 					    "weights",    "state", "snapshot", NULL};
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	while (*name) {
+		size_t length = 0;
+
+		while ((name[length] | 0x20) >= 'a' && (name[length] | 0x20) <= 'z')
+			length++;
+		if (length > 0 && is_listed(words, name, length))
+			return true;
+		name += length > 0 ? length : 1;
+	}
+	return false;
+}
+
+bool saved_elsewhere_is_checkpoint_name(const char *path)
+{
+	static const char *const others[] = {
+		".png", ".jpg",  ".jpeg",  ".gif",  ".svg", ".pdf",  ".mp4", ".wav",
+		".log", ".txt",  ".csv",   ".tsv",  ".md",  ".html", ".py",  ".tmp",
+		".out", ".json", ".jsonl", ".yaml", ".yml", NULL,
+	};
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	size_t length = strlen(name), extension = find_extension(name, length);
 	unsigned traits = checkpoint_ending_traits(name);
 
-	if (traits & ENDING_TELLS)
+	if ((traits & ENDING_TELLS) || ((traits & ENDING_IS_PACKED) && names_a_state(name)))
 		return true;
-	if (traits & ENDING_IS_PACKED)
-		return holds_one_of(name, words);
-	if (!*name || strchr(name + 1, '.'))
+	if (is_listed(others, name + extension, length - extension))
 		return false;
-	while (path && !is_numbered(path))
-		path = (path = strchr(path, '/')) ? path + 1 : NULL;
-	return path;
+	for (const char *part = path; *part; part += *part == '/') {
+		size_t size = strcspn(part, "/");
+
+		if (is_numbered(part, size))
+			return true;
+		part += size;
+	}
+	return false;
 }
 
 /* --- places --- */
 
-/* `above`: with a slash at its end. */
 static bool is_below(const char *path, const char *above)
 {
-	return strncmp(path, above, strlen(above)) == 0;
+	size_t length = strlen(above);
+
+	return strncmp(path, above, length) == 0 && path[length] == '/';
+}
+
+static bool has_unkept_part(const char *path)
+{
+	static const char *const unkept[] = {"site-packages", "dist-packages", "__pycache__", NULL};
+
+	for (const char *part = path; *part; part += *part == '/') {
+		size_t size = strcspn(part, "/"), extension = find_extension(part, size);
+
+		if (size > 0 && (part[0] == '.' || is_listed(unkept, part, size)))
+			return true;
+		if (size - extension == strlen(".reprieve") &&
+		    memcmp(part + extension, ".reprieve", size - extension) == 0)
+			return true;
+		part += size;
+	}
+	return false;
 }
 
 bool saved_elsewhere_is_kept_place(const char *path, const char *directory)
 {
-	static const char *const never[] = {"/proc/", "/dev/", "/sys/", "/run/", NULL};
-	static const char *const temporary[] = {"/tmp/", "/var/tmp/", NULL};
-	static const char *const within[] =
-		{"/.", "/site-packages/", "/dist-packages/", "/__pycache__/", ".reprieve/", NULL};
+	static const char *const never[] = {"/proc", "/dev", "/sys", "/run", NULL};
+	static const char *const temporary[] = {"/tmp", "/var/tmp", NULL};
 
 	for (const char *const *above = never; *above; above++)
 		if (is_below(path, *above))
@@ -76,14 +125,14 @@ bool saved_elsewhere_is_kept_place(const char *path, const char *directory)
 	for (const char *const *above = temporary; *above; above++)
 		if (is_below(path, *above) && !is_below(directory, *above))
 			return false;
-	return !holds_one_of(path, within);
+	return !has_unkept_part(path);
 }
 
 /* --- reporting --- */
 
-/* The directories that this process has reported, by hash, and how often; 0: a free place. */
-static _Atomic uint64_t reported[SAVED_ELSEWHERE_MOST];
-static _Atomic unsigned counts[SAVED_ELSEWHERE_MOST];
+/* The directories that this process has reported, by hash, and of each the file; 0: a free place;
+ * of a file: two were reported. */
+static _Atomic uint64_t reported[SAVED_ELSEWHERE_MOST], reported_file[SAVED_ELSEWHERE_MOST];
 
 static uint64_t hash_text(const char *text, const char *end)
 {
@@ -94,16 +143,26 @@ static uint64_t hash_text(const char *text, const char *end)
 	return hash ? hash : 1;
 }
 
-static bool may_report(const char *path)
+/* True for the one caller that is the first to name this directory, and for the one that is the
+ * first to save the same file again, or another one with a number. */
+static bool is_new(const char *path)
 {
-	uint64_t hash = hash_text(path, strrchr(path, '/'));
+	const char *slash = strrchr(path, '/');
+	uint64_t hash = hash_text(path, slash);
+	uint64_t file = hash_text(path, path + strlen(path));
 
 	for (size_t i = 0; i < SAVED_ELSEWHERE_MOST; i++) {
 		uint64_t found = 0;
 
-		if (atomic_compare_exchange_strong(&reported[i], &found, hash) || found == hash)
-			return atomic_load(&counts[i]) < SAVED_ELSEWHERE_FILES &&
-			       atomic_fetch_add(&counts[i], 1) < SAVED_ELSEWHERE_FILES;
+		if (atomic_compare_exchange_strong(&reported[i], &found, hash)) {
+			atomic_store(&reported_file[i], file);
+			return true;
+		}
+		if (found != hash)
+			continue;
+		found = atomic_load(&reported_file[i]);
+		return found != 0 && (found == file || is_numbered(slash + 1, strlen(slash + 1))) &&
+		       atomic_compare_exchange_strong(&reported_file[i], &found, 0);
 	}
 	return false;
 }
@@ -116,6 +175,6 @@ void saved_elsewhere_report(int directory_fd, const char *path)
 		return;
 	if (path_resolve_absolute(directory_fd, path, &whole) &&
 	    saved_elsewhere_is_kept_place(whole.path, channel_header()->directory) &&
-	    may_report(whole.path))
+	    is_new(whole.path))
 		channel_send(SHIM_SAVED_ELSEWHERE, -1, 0, &whole, NULL);
 }

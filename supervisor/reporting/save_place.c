@@ -53,25 +53,18 @@ static bool is_of_one_attempt(const char *name, size_t length)
 	return text_matches(text, pattern) || checkpoint_name_parse(as_directory).certain;
 }
 
-/* How much of the path is what it has in common with another one, in whole parts. */
-static size_t common_length(const char *path, const char *other)
-{
-	size_t same = 0, at = 0;
-
-	for (; path[at] && path[at] == other[at]; at++)
-		if (path[at] == '/')
-			same = at;
-	return (!path[at] || path[at] == '/') && (!other[at] || other[at] == '/') ? at : same;
-}
-
 const char *save_place_directory(const char *path, const char *watched, char *text, size_t size)
 {
 	const char *name;
+	size_t same = 0;
 
 	text_set(text, size, path);
 	remove_last_part(text);
-	for (char *slash = strchr(text + common_length(text, watched), '/'); slash;
-	     slash = strchr(slash + 1, '/'))
+	while (text[same] && text[same] == watched[same])
+		same++;
+	while (same > 0 && text[same] != '/')
+		same--;
+	for (char *slash = strchr(text + same, '/'); slash; slash = strchr(slash + 1, '/'))
 		if (is_of_one_attempt(slash + 1, strcspn(slash + 1, "/"))) {
 			slash[slash == text] = '\0';
 			break;
@@ -82,14 +75,38 @@ const char *save_place_directory(const char *path, const char *watched, char *te
 	return text;
 }
 
+/* Cuts `text` to the innermost directory that holds it and `other`; "/" for none. */
+static void cut_to_common(char *text, const char *other)
+{
+	size_t length;
+
+	while ((length = strlen(text)) > 1 &&
+	       !(strncmp(text, other, length) == 0 && (!other[length] || other[length] == '/')))
+		remove_last_part(text);
+}
+
 /* Does its name bear the number of a checkpoint? Of the directories only the innermost counts:
  * those above are of the experiment. */
 static bool is_numbered(const char *path)
 {
-	const char *name = strrchr(path, '/');
-	const char *above = name ? memrchr(path, '/', (size_t)(name - path)) : NULL;
+	const char *start = path + strlen(path);
 
-	return checkpoint_name_parse(above ? above + 1 : path).certain;
+	for (int slashes = 0; start > path && slashes < 2; start--)
+		slashes += start[-1] == '/';
+	return checkpoint_name_parse(*start == '/' ? start + 1 : start).certain;
+}
+
+static bool is_among_data(const char *path)
+{
+	static const char *const names[] = {
+		"/cache/", "/caches/",  "/data/",  "/dataset/", "/datasets/", "/features/", "/log/",
+		"/logs/",  "/metrics/", "/wandb/", "/mlruns/",  "/tmp/",      "/temp/",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strstr(path, names[i]))
+			return true;
+	return false;
 }
 
 /* --- what is known --- */
@@ -125,8 +142,8 @@ static bool find_better_place(const struct reports *reports, const struct run_fa
 	*advice = "";
 	save_place_directory(reports->save_place.elsewhere, run->directory, place, size);
 	if (reports->save_place.saved_here)
-		place[common_length(place, run->directory)] = '\0';
-	if (!*place)
+		cut_to_common(place, run->directory);
+	if (!place[1] && reports->save_place.saved_here)
 		return false;
 	return !run->command || directory_check_ask(&check, advice, why) == 0;
 }
@@ -194,11 +211,12 @@ static bool was_seen(struct path_list *files, const char *path)
 /* Beside the saves in the directory: would this file be missed on another machine? */
 static bool would_be_missed(const struct run_facts *run, const char *path)
 {
-	const char *below = path + common_length(path, run->directory);
+	char place[512];
 
+	save_place_directory(path, run->directory, place, sizeof(place));
+	cut_to_common(place, run->directory);
 	return (is_numbered(path) || (checkpoint_ending_traits(path) & ENDING_IS_WEIGHTS)) &&
-	       !text_matches(below, "/(caches?|data|datasets?|features|logs?|metrics|wandb|mlruns|"
-				    "te?mp)/");
+	       !is_among_data(path + (place[1] ? strlen(place) : 0));
 }
 
 void save_place_note_elsewhere(struct reports *reports, const char *path)

@@ -11,7 +11,7 @@
 
 /* In place of the channel: what would be sent. */
 static struct shim_header header = {.directory = "/data/checkpoints"};
-static char sent[SAVED_ELSEWHERE_MOST + 2 * SAVED_ELSEWHERE_FILES][SHIM_PATH_MOST];
+static char sent[SAVED_ELSEWHERE_MOST + 2][SHIM_PATH_MOST];
 static size_t sent_count;
 
 const struct shim_header *channel_header(void)
@@ -26,7 +26,7 @@ void channel_send(enum shim_event event, int descriptor, unsigned flags,
 	assert_int_equal(descriptor, -1);
 	assert_int_equal(flags, 0);
 	assert_null(path2);
-	assert_true(sent_count < sizeof(sent) / sizeof(sent[0]));
+	assert_true(sent_count < SAVED_ELSEWHERE_MOST + 2);
 	snprintf(sent[sent_count++], sizeof(sent[0]), "%.*s", (int)path->length, path->path);
 }
 
@@ -58,6 +58,7 @@ static void test_names(void **state)
 		{"rl_model_2560_steps.zip", true},
 		{"ckpt.tgz", true},
 		{"data.tar.gz", false},
+		{"remodel.zip", false},
 		{"train.csv.gz", false},
 		{"dump.sql.zst", false},
 		{".tar", false},
@@ -119,21 +120,31 @@ static void test_reports_each_directory_and_few_of_them(void **state)
 	saved_elsewhere_report(AT_FDCWD, "/tmp/model.pt");
 	assert_int_equal(sent_count, 0);
 	saved_elsewhere_report(AT_FDCWD, "/home/u/x/../out/model.pt");
+	saved_elsewhere_report(AT_FDCWD, "/home/u/out/model2.pt");
 	assert_int_equal(sent_count, 1);
 	assert_string_equal(sent[0], "/home/u/out/model.pt");
-	/* Again and again, but not for ever. */
-	for (int i = 0; i < 2 * SAVED_ELSEWHERE_FILES; i++)
+	/* Once more if it is saved again, and no more. */
+	for (int i = 0; i < 3; i++) {
 		saved_elsewhere_report(AT_FDCWD, "/home/u/out/model.pt");
-	assert_int_equal(sent_count, SAVED_ELSEWHERE_FILES);
+		assert_int_equal(sent_count, 2);
+		assert_string_equal(sent[1], "/home/u/out/model.pt");
+	}
 	for (int i = 0; i < 2 * SAVED_ELSEWHERE_MOST; i++) {
 		char path[64];
 
 		snprintf(path, sizeof(path), "/home/u/out/checkpoint-%d/model.pt", i);
 		saved_elsewhere_report(AT_FDCWD, path);
 	}
-	assert_int_equal(sent_count, SAVED_ELSEWHERE_FILES + SAVED_ELSEWHERE_MOST - 1);
-	saved_elsewhere_report(AT_FDCWD, "/home/u/out/checkpoint-0/step-1.pt");
-	assert_string_equal(sent[sent_count - 1], "/home/u/out/checkpoint-0/step-1.pt");
+	assert_int_equal(sent_count, SAVED_ELSEWHERE_MOST + 1);
+	/* Two with numbers say that it is no single file; the others do not matter. */
+	for (int i = 0; i < 5; i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "/home/u/out/checkpoint-0/step-%d.pt", i);
+		saved_elsewhere_report(AT_FDCWD, path);
+	}
+	assert_int_equal(sent_count, SAVED_ELSEWHERE_MOST + 2);
+	assert_string_equal(sent[SAVED_ELSEWHERE_MOST + 1], "/home/u/out/checkpoint-0/step-0.pt");
 }
 
 int main(void)
