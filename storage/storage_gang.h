@@ -238,8 +238,8 @@ int storage_gang_is_committed(struct storage *storage, uint32_t attempt, uint32_
 			      bool *committed, struct cancel *cancel, struct err *err);
 
 /* How many snapshots in a row, from this one back to its parents, have no checkpoint of this
- * member; `most` at most. One request for each. What cannot be read, or is of another number of
- * members, counts as one that has. */
+ * member; `most` at most. One request for each, which is tried three times. What cannot be read, or
+ * is of another number of members, counts as one that has. */
 unsigned storage_gang_recall(struct storage *storage, struct snapshot_id from, unsigned most,
 			     struct cancel *cancel);
 

@@ -312,6 +312,24 @@ static bool holds_checkpoint(const struct storage *storage, const struct manifes
 	       !manifest->parts[member].without_checkpoint;
 }
 
+#define RECALL_TRIES_MOST 3
+#define RECALL_PAUSE_MS 1000
+
+/* What passes by itself is tried again: a wrong answer counts until the next two snapshots. */
+static int read_head(struct storage *storage, struct snapshot_id id, struct manifest *manifest,
+		     struct cancel *cancel)
+{
+	struct err err = {0};
+
+	for (unsigned tries = 1;; tries++) {
+		if (job_record_get_manifest_head(storage, id, manifest, cancel, &err) == 0)
+			return 0;
+		if ((err.kind != ERR_RETRY && err.kind != ERR_FAILED) ||
+		    tries == RECALL_TRIES_MOST || cancel_sleep(cancel, RECALL_PAUSE_MS, NULL) < 0)
+			return -1;
+	}
+}
+
 unsigned storage_gang_recall(struct storage *storage, struct snapshot_id from, unsigned most,
 			     struct cancel *cancel)
 {
@@ -320,7 +338,7 @@ unsigned storage_gang_recall(struct storage *storage, struct snapshot_id from, u
 	while (!snapshot_id_is_none(from) && without < most) {
 		auto_(manifest_release) struct manifest manifest = {0};
 
-		if (job_record_get_manifest_head(storage, from, &manifest, cancel, NULL) < 0 ||
+		if (read_head(storage, from, &manifest, cancel) < 0 ||
 		    holds_checkpoint(storage, &manifest))
 			break;
 		without++;
