@@ -512,16 +512,18 @@ static void remove_own_mark(struct storage *storage, struct cancel *cancel)
 /* When a member that waits looks next. */
 struct gang_schedule {
 	unsigned looks;
-	int64_t look_ms, list_ms;
+	int64_t look_ms, listed_ms;
+	bool listed;
 	/* The parts of all were there when they were listed last. */
 	bool full;
 };
 
-static int64_t next_list_ms(const struct storage *storage, int64_t now_ms)
+static int64_t next_list_ms(const struct storage *storage, int64_t listed_ms)
 {
 	int64_t pause_ms = atomic_load(&storage->transfer.urgent) ? LIST_URGENT_MS : LIST_MS;
 
-	return now_ms + pause_ms + pause_ms * (int64_t)storage->gang.member / storage->gang.members;
+	return listed_ms + pause_ms +
+	       pause_ms * (int64_t)storage->gang.member / storage->gang.members;
 }
 
 /* Commits if all parts are there. Whoever sees that first does it; if there is still no commit when
@@ -529,7 +531,9 @@ static int64_t next_list_ms(const struct storage *storage, int64_t now_ms)
 static int look_at_parts(struct gang_round *round, struct gang_schedule *schedule, bool over,
 			 struct err *err)
 {
-	bool seen = schedule->full;
+	/* In a hurry one listing is enough. */
+	bool urgent = atomic_load(&round->storage->transfer.urgent);
+	bool seen = schedule->full || (schedule->listed && urgent);
 	struct err own = {0};
 
 	if (has_all_parts(round, &schedule->full, err) < 0)
@@ -537,7 +541,7 @@ static int look_at_parts(struct gang_round *round, struct gang_schedule *schedul
 	if (schedule->full && (over || seen || is_to_commit(round)))
 		return commit_parts(round, &own) == 0 ? 1 : settle_commit(round, &own, err);
 	/* Whoever waits for a gang that is over would wait for ever. */
-	return schedule->list_ms == 0 ? 0 : check_attempt(round, err);
+	return schedule->listed ? check_attempt(round, err) : 0;
 }
 
 /* The parts come first, and at once: whoever has put the last one sees all. */
@@ -545,10 +549,12 @@ static int look_when_due(struct gang_round *round, struct gang_schedule *schedul
 			 struct err *err)
 {
 	int64_t now_ms = clock_monotonic_ms();
-	bool list_is_due = over || now_ms >= schedule->list_ms;
+	/* A notice may shorten the pause that is running. */
+	bool list_is_due = over || !schedule->listed ||
+			   now_ms >= next_list_ms(round->storage, schedule->listed_ms);
 	int state = 0;
 
-	if (over || (schedule->list_ms > 0 && now_ms >= schedule->look_ms)) {
+	if (over || (schedule->listed && now_ms >= schedule->look_ms)) {
 		state = look_for_commit(round, err);
 		schedule->look_ms = now_ms + next_pause(++schedule->looks);
 	}
@@ -556,8 +562,10 @@ static int look_when_due(struct gang_round *round, struct gang_schedule *schedul
 		return state;
 	state = look_at_parts(round, schedule, over, err);
 	/* A commit that has failed for the moment is due again. */
-	if (state == 0)
-		schedule->list_ms = next_list_ms(round->storage, now_ms);
+	if (state == 0) {
+		schedule->listed = true;
+		schedule->listed_ms = now_ms;
+	}
 	return state;
 }
 
