@@ -151,9 +151,13 @@ int own_claim_confirm(struct storage *storage, uint32_t number, struct cancel *c
 int own_claim_ask_confirm(struct storage *storage, const void *about, void *answer,
 			  struct cancel *cancel, struct err *err)
 {
+	struct err own = {0};
+
 	(void)about, (void)answer;
-	if (own_claim_confirm(storage, storage->own_claim.number, cancel, err) < 0)
-		return -1;
+	/* One that exists is of an earlier call, whose answer was lost. */
+	if (own_claim_confirm(storage, storage->own_claim.number, cancel, &own) < 0 &&
+	    own.kind != ERR_EXISTS)
+		return err_pass(err, &own);
 	storage->own_claim.confirm_later = false;
 	return 0;
 }

@@ -104,6 +104,16 @@ static int ask_for_attempts(struct storage *storage, struct job_listing *listing
 	}
 }
 
+/* What has a snapshot has been confirmed. */
+static void mark_saved(struct job_listing *listing, uint32_t attempt)
+{
+	/* It may move the table. */
+	size_t at = add_attempt(listing, attempt);
+
+	listing->lineage.attempts[at].unconfirmed = false;
+	listing->lineage.attempts[at].saved = true;
+}
+
 static void add_snapshot(struct job_listing *listing, struct snapshot_id id)
 {
 	struct lineage *lineage = &listing->lineage;
@@ -120,7 +130,7 @@ static void add_snapshot(struct job_listing *listing, struct snapshot_id id)
 	lineage->snapshots[at] = id;
 	listing->manifests[at] = (struct manifest_object){0};
 	lineage->snapshot_count++;
-	lineage->attempts[add_attempt(listing, id.attempt)].unconfirmed = false;
+	mark_saved(listing, id.attempt);
 }
 
 static int ask_for_snapshots(struct storage *storage, struct job_listing *listing,
@@ -174,10 +184,7 @@ static void add_attempts_of_snapshots(struct job_listing *listing)
 	struct lineage *lineage = &listing->lineage;
 
 	for (size_t i = lineage->snapshot_count; i > 0; i--) {
-		/* It may move the table. */
-		size_t at = add_attempt(listing, lineage->snapshots[i - 1].attempt);
-
-		lineage->attempts[at].unconfirmed = false;
+		mark_saved(listing, lineage->snapshots[i - 1].attempt);
 	}
 }
 

@@ -27,6 +27,7 @@ struct lineage_attempt {
 	 * snapshot: what it chose does not count. */
 	bool unconfirmed;
 	bool by_hand; /* claimed for one save, which leaves an end record only if it fails */
+	bool saved;   /* a snapshot of it is there */
 	bool unread;  /* its claim has not been looked at: `known` is false */
 	struct snapshot_id start;
 	/* skipped on purpose because the job kept crashing from it; none: no snapshot was */

@@ -127,6 +127,10 @@ static int read_history(struct storage *storage, size_t most, struct attempt_his
 				       questions, count);
 	if (ask_at_once(storage, questions, count, cancel, err) < 0)
 		return -1;
+	/* The newest save by hand may still be sending. */
+	if (!lineage->attempts[lineage->attempt_count - 1].saved &&
+	    !lineage->attempts[lineage->attempt_count - 1].ended)
+		history->items[0].ended = false;
 	if (looks)
 		first_look_added(storage);
 	return 0;

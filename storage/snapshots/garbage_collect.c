@@ -163,8 +163,9 @@ static bool is_settled(const struct inventory *inventory, int64_t now_ms, int64_
 	size_t count = listing->lineage.attempt_count;
 	const struct lineage_attempt *newest = count ? &listing->lineage.attempts[count - 1] : NULL;
 
-	return newest && lineage_has_ended(newest) && newest->claimed_ms > 0 &&
-	       newest->claimed_ms <= now_ms - age_ms;
+	/* A save by hand is confirmed a moment before its snapshot is there. */
+	return newest && (newest->ended || (lineage_has_ended(newest) && newest->saved)) &&
+	       newest->claimed_ms > 0 && newest->claimed_ms <= now_ms - age_ms;
 }
 
 /* Newer than the newest good snapshot: an attempt that is claimed meanwhile might rely on it. */
@@ -265,8 +266,10 @@ static int check_no_new_claim(struct collection *collection, struct err *err)
 {
 	const struct lineage *lineage = &collection->inventory->listing.lineage;
 	uint32_t known = lineage_newest_attempt(lineage), newest;
-	bool claiming = lineage->attempt_count > 0 &&
-			lineage->attempts[lineage->attempt_count - 1].unconfirmed;
+	const struct lineage_attempt *last =
+		lineage->attempt_count > 0 ? &lineage->attempts[lineage->attempt_count - 1] : NULL;
+	/* A claim that was given up has an end record. */
+	bool claiming = last && last->unconfirmed && !last->ended;
 	bool own;
 
 	if (job_records_newest_attempt(collection->storage, &newest, collection->cancel, err) < 0 ||
