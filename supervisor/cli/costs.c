@@ -311,10 +311,10 @@ json_t *attempt_costs_sum_json(const struct attempt_costs_sum *sum,
 			    machines_ms > 0 ? json_real(unsaved_ms / machines_ms) : json_null());
 	if (prices->spot > 0)
 		json_object_set_new(json, "spot_cost", json_real(spot));
-	if (prices->spot > 0 && prices->on_demand > 0) {
+	if (prices->on_demand > 0)
 		json_object_set_new(json, "on_demand_cost", json_real(on_demand));
+	if (prices->spot > 0 && prices->on_demand > 0)
 		json_object_set_new(json, "saved_cost", json_real(on_demand - spot));
-	}
 	return json;
 }
 

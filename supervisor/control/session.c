@@ -355,8 +355,15 @@ void session_remove_dead(const struct session *session, const char *directory, c
 		else if (!*info->place || text_equal(info->place, directory) ||
 			 !text_equal(info->boot, boot))
 			info->age_s = INT64_MAX;
-		else if (lstat(info->directory, &status) == 0)
-			info->age_s = (int64_t)(time(NULL) - status.st_mtime);
+		else {
+			auto_free char *found = text_format("%s/found", info->directory);
+
+			/* The first start that finds it makes it young: its run may have been long.
+			 */
+			(void)mkdir(found, 0700);
+			if (lstat(info->directory, &status) == 0)
+				info->age_s = (int64_t)(time(NULL) - status.st_mtime);
+		}
 	}
 	if (all.count > 1)
 		qsort(all.items, all.count, sizeof(all.items[0]), compare_ages);

@@ -182,6 +182,7 @@ static int restore_snapshot(struct start *start, const struct path_set *left_out
 	/* The snapshot may come from a run that did not check files. */
 	if (quarantine_torn(start, err) < 0)
 		return -1;
+	start->facts.moved = start->moved.paths; /* the list may have grown */
 	/* A snapshot also holds empty directories, such as that of the next checkpoint, created
 	 * before its files. */
 	workspace_prune(workspace);
