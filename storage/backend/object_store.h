@@ -155,7 +155,7 @@ bool store_pause(unsigned tries, int64_t begun_ms, struct cancel *cancel);
 
 void store_close(struct store *store); /* NULL is fine */
 AUTO_POINTER(struct store, store_close);
-/* What read_health() says, or nothing. Does not block. */
+/* Returns the answer of read_health(), all zeros if there is none. Does not block. */
 struct store_health store_read_health(struct store *store);
 /* The text of describe(), or "". Returns `text`. */
 const char *store_describe(struct store *store, char *text, size_t capacity);

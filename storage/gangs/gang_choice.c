@@ -195,8 +195,8 @@ static const struct merge_item *find_kept(const struct merging *merging, const c
 	return bsearch(&wanted, merging->items, merging->kept, sizeof(wanted), compare_paths);
 }
 
-/* What it would lie below, and is no directory; NULL: nothing. A directory sorts before all that is
- * in it. */
+/* Returns the entry above `path` that is no directory; NULL: there is none. A directory sorts
+ * before its content. */
 static const struct merge_item *find_obstacle(const struct merging *merging, const char *path)
 {
 	auto_free char *above = text_copy(path);

@@ -247,7 +247,7 @@ static int look_for_commit(struct gang_round *round, struct err *err)
 	return committed;
 }
 
-/* Of a round that is not committed: commits it, if the parts of all are there. */
+/* Commits the round if the parts of all are there, and nobody has committed it. */
 static int commit_if_whole(struct gang_round *round, enum gang_part_fate *fate, struct err *err)
 {
 	struct err own = {0};
@@ -287,8 +287,8 @@ int storage_gang_finish(struct storage *storage, uint32_t attempt, uint32_t *rou
 		failed = commit_if_whole(&newest, &fate, &own);
 	if (fate == GANG_FATE_COMMITTED)
 		*round = newest.id.sequence;
-	/* What nobody here understands is not finished here; or another attempt was claimed
-	 * meanwhile. */
+	/* This build does not understand the round, or another attempt was claimed meanwhile: the
+	 * round is left alone. */
 	return failed >= 0 || own.kind == ERR_VERSION || own.kind == ERR_CORRUPT ||
 			       own.kind == ERR_EXISTS
 		       ? 0

@@ -38,8 +38,8 @@ int job_record_put_new(struct storage *storage, const char *key, enum record_kin
 
 /* --- our own --- */
 
-/* Who looks into a store and then writes takes so many times as long as our own put did, and so
- * long at least and at most, from its look to what it has written. */
+/* A process that looks into a store and then writes needs up to WINDOW_PUTS times our own put, from
+ * its look to the end of its write; at least and at most these times. */
 #define WINDOW_PUTS 4
 #define WINDOW_LEAST_MS 300
 #define WINDOW_MOST_MS 5000
@@ -106,7 +106,7 @@ int own_claim_put(struct storage *storage, const struct claim *claim, const stru
 		  struct cancel *cancel, struct err *err)
 {
 	auto_free char *key = job_record_key_attempt(storage, attempt->number, "");
-	/* What one member of a gang can make of a damaged snapshot, another may not. */
+	/* Another member of the gang may not be able to use a damaged snapshot. */
 	bool damaged = claim->is_next && attempt->start_is_damaged;
 
 	storage->own_claim = (struct own_claim){.number = attempt->number};
@@ -126,7 +126,7 @@ int own_claim_put(struct storage *storage, const struct claim *claim, const stru
 	return 0;
 }
 
-/* Whoever had looked before has written by the end of this. */
+/* By the end of this time, every process that had looked before has written. */
 int64_t own_claim_window_ms(const struct store_health *health, int64_t put_took_ms)
 {
 	int64_t window_ms = put_took_ms * WINDOW_PUTS;
@@ -248,7 +248,7 @@ static int recover_claim_from_parent(struct storage *storage, const struct linea
 	return 0;
 }
 
-/* What its claim says, if this process has read it. */
+/* Returns the content of its claim, if this process has read it. */
 static bool find_known(struct known_claims *known, struct lineage_attempt *attempt)
 {
 	bool found = false;

@@ -104,7 +104,7 @@ static int ask_for_attempts(struct storage *storage, struct job_listing *listing
 	}
 }
 
-/* What has a snapshot has been confirmed. */
+/* An attempt that has a snapshot was confirmed. */
 static void mark_saved(struct job_listing *listing, uint32_t attempt)
 {
 	/* It may move the table. */

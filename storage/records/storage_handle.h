@@ -40,7 +40,7 @@ struct job_listing {
 	int64_t listed_ms;
 };
 
-/* What was asked for ahead of a claim (first_look.c). */
+/* The answers that were asked for ahead of a claim (first_look.c). */
 struct first_look {
 	struct store_listing draining;
 	int64_t draining_until_ms; /* 0: there is none */

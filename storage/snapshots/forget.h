@@ -38,7 +38,7 @@ enum pack_verdict {
 	PACK_COLLECT
 };
 
-/* Whoever judges knows that nobody else saves: the age of a pack does not matter. */
+/* The caller knows that nobody else saves: the age of a pack does not matter. */
 #define RETENTION_ANY_AGE (-1)
 
 /* `newest_good`: the id of the newest good snapshot, or none. `now_ms`: by the store's clock; 0:

@@ -80,7 +80,7 @@ static void mark_packs(struct collection *collection, const struct manifest_pack
 	}
 }
 
-/* Of a snapshot that the inventory could not read, or that came after it. */
+/* For a snapshot that the inventory could not read, or that came after it. */
 static int read_named_packs(struct collection *collection, struct snapshot_id id, struct err *err)
 {
 	auto_(manifest_release) struct manifest manifest = {0};

@@ -91,7 +91,7 @@ static void drop_closed(struct detector *detector, struct writer_descriptor *ope
 		detector_touch(detector, path, 0, 0, now_ms);
 }
 
-/* Whoever ended well has closed what nobody tells any longer. `pid` 0: any process. */
+/* A process that ended well has closed the files whose closes were lost. `pid` 0: any process. */
 static void drop_unsure(struct detector *detector, int pid, int64_t now_ms)
 {
 	for (size_t i = 0; i < detector->writers.open_count;) {

@@ -306,7 +306,7 @@ static struct checkpoint_facts facts_of(const struct detector *detector,
 		.committed = checkpoint->committed == checkpoint->changed,
 		.placed = checkpoint->placed == checkpoint->changed &&
 			  checkpoint->family->placed_whole,
-		/* What it lacks, another member may still add. */
+		/* Another member may still add the files that it lacks. */
 		.later = detector->others_write && checkpoint->later > 1 ? 1 : checkpoint->later,
 		.job_end = job_end_of(detector, checkpoint, open || found),
 		.answers = detector->job_end == JOB_END_ASKED &&

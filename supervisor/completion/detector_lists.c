@@ -240,7 +240,7 @@ void detector_load_signatures(struct detector *detector, const json_t *json)
 
 /* --- what is at rest --- */
 
-/* Of more files than these, the newest. */
+/* If there are more files, the newest count. */
 #define KEPT_MOST 1000
 
 /* The newest first: what was written here, or what lay there before. One that is no UTF-8 is not

@@ -81,7 +81,7 @@ static struct judgement judge_closed(const struct checkpoint_facts *facts)
 		return decided(VERDICT_COMPLETE, REASON_COMMIT);
 	if (facts->signature == SIGNATURE_FULL && facts->witnessed)
 		return decided(VERDICT_COMPLETE, REASON_SIGNATURE);
-	/* What the next two saves have not mended was meant so. */
+	/* A file that the next two saves did not add was never meant to come. */
 	if (facts->later > lacks && facts->witnessed)
 		return decided(VERDICT_COMPLETE, fewer ? REASON_PATIENCE : REASON_NEXT);
 	if (facts->still_ms >= needed)

@@ -29,7 +29,7 @@ void disarm(const struct step *step, enum job_timer timer);
 
 /* --- stopping.c --- */
 
-/* What else steps the table of the job's life. */
+/* The other events that step the table of the job's life. */
 enum {
 	EV_CHECKPOINT_COMPLETE = JOB_EVENTS, /* one that began after the request */
 	EV_UPLOADED,                         /* no snapshot is running or waiting */

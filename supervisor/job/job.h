@@ -223,9 +223,9 @@ void job_prepare_requests(struct job *job);
 bool job_has_sent_sigterm(const struct job *job, pid_t pid, int64_t since_ms);
 void job_open_control(struct job *job);
 void job_reply_to_client(const struct job_effect *effect, json_t *reply); /* borrows `reply` */
-/* Who asked for the outcome gets it. `last`: nobody can ask for it afterwards. */
+/* Gives the outcome to its askers. `last`: nobody can ask for it afterwards. */
 void job_tell_outcome(struct job *job, const struct outcome *outcome, bool last);
-/* What is known of the run, for those who tell of it. */
+/* The facts of the run, for the parts that tell of it. */
 struct run_facts job_facts(const struct job *job, enum run_look look);
 /* Event log in the store, metrics, webhook. */
 int job_open_observers(struct job *job, struct err *err);

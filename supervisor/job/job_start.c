@@ -707,7 +707,7 @@ static void record_attempt_end(struct job *job, const struct outcome *outcome, i
 	json_decref(about);
 }
 
-/* What was cancelled ends within milliseconds, but for a disk that hangs. */
+/* A cancelled task ends within milliseconds, unless a disk hangs. */
 #define HUNG_MS 3000
 
 /* The facts that are known only now, after job and uploads have ended. */
@@ -728,7 +728,7 @@ static void complete_outcome_facts(struct job *job, const struct torn_files *tor
 		job->model.gang.lost;
 }
 
-/* Whoever still waits for a checkpoint is told that none will come. */
+/* Tells each asker that still waits for a checkpoint that none will come. */
 static void answer_last_clients(struct job *job, const struct outcome *outcome)
 {
 	auto_free char *why = text_format("the job has ended (%s): what it saved after this "

@@ -266,7 +266,7 @@ void job_tell_outcome(struct job *job, const struct outcome *outcome, bool last)
 					     run_facts_resume_point(&run, durable)));
 }
 
-/* What a client may ask for. */
+/* The requests that a client may make. */
 static void handle_client_request(void *arg, struct control_request *request, json_t *message)
 {
 	struct job *job = arg;

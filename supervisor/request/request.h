@@ -58,7 +58,7 @@ struct rank_selection {
 	char reason[160];
 };
 
-/* What a line says of the ranks. */
+/* The words of a line about the ranks. */
 struct rank_counts {
 	size_t asked, expected, saving, gone, late;
 };
@@ -172,7 +172,7 @@ bool rank_progress_report(struct checkpoint_request *request, int64_t now_ms,
 			  char line[RANK_PROGRESS_LINE_SIZE]);
 /* Number of ranks that are saving. */
 size_t rank_progress_saving(const struct checkpoint_request *request);
-/* What `reprieve status` says of it. Owned by the caller; NULL: none was asked. */
+/* Returns its part of `reprieve status`, which the caller owns; NULL: none was asked. */
 json_t *rank_progress_json(const struct checkpoint_request *request);
 
 /* --- a SIGTERM that is held back --- */
