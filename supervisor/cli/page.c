@@ -155,27 +155,39 @@ static int chart_height(const struct page_section *section)
 	return LEGEND_PX + AXIS_PX + (int)section->bar_count * ROW_PX;
 }
 
-static void draw_legend(struct bytes *out)
+static void draw_legend(struct bytes *out, const bool *has)
 {
-	for (int kind = 0; kind < PHASE_KINDS; kind++)
+	int drawn = 0;
+
+	for (int kind = 0; kind < PHASE_KINDS; kind++) {
+		int x = drawn % LEGEND_COLUMNS * (100 / LEGEND_COLUMNS);
+		int y = drawn / LEGEND_COLUMNS * (LEGEND_PX / 2) + 2;
+
+		if (!has[kind])
+			continue;
 		bytes_format(out, NULL,
 			     "<svg x=\"%d%%\" y=\"%d\" overflow=\"visible\"><rect class=\"%s\" "
 			     "x=\"1\" y=\"1\" width=\"12\" height=\"12\"/><text x=\"19\" "
 			     "y=\"12\">%s</text></svg>\n",
-			     kind % LEGEND_COLUMNS * (100 / LEGEND_COLUMNS),
-			     kind / LEGEND_COLUMNS * (LEGEND_PX / 2) + 2, phase_rows[kind].name,
-			     phase_rows[kind].name);
+			     x, y, phase_rows[kind].name, phase_rows[kind].name);
+		drawn++;
+	}
 }
 
 static void draw_chart(struct bytes *out, const struct page_section *section)
 {
+	bool has[PHASE_KINDS] = {false};
 	int64_t axis_ms = 1;
 
 	for (size_t i = 0; i < section->bar_count; i++)
-		for (size_t j = 0; j < section->bars[i].count; j++)
-			if (section->bars[i].phases[j].to_ms > axis_ms)
-				axis_ms = section->bars[i].phases[j].to_ms;
-	draw_legend(out);
+		for (size_t j = 0; j < section->bars[i].count; j++) {
+			const struct page_phase *phase = &section->bars[i].phases[j];
+
+			has[phase->kind] = true;
+			if (phase->to_ms > axis_ms)
+				axis_ms = phase->to_ms;
+		}
+	draw_legend(out, has);
 	draw_axis(out, axis_ms, LEGEND_PX, chart_height(section));
 	for (size_t i = 0; i < section->bar_count; i++) {
 		const struct page_bar *bar = &section->bars[i];

@@ -220,8 +220,9 @@ static void durable(const struct told *told)
 			 text_bytes(snapshot->result.bytes, size, sizeof(size)),
 			 text_bytes(snapshot->result.bytes_sent, sent, sizeof(sent)),
 			 text_duration(snapshot->took_ms, time, sizeof(time)), spare);
-	durable_quietly(told);
+	/* Before the event, after which a job may be ended. */
 	suggest_signal(told);
+	durable_quietly(told);
 }
 
 static void still_failing(const struct told *told)
